@@ -69,9 +69,9 @@ fn of_repository(root: &Path, sources: &[PathBuf]) -> Result<(String, String, bo
         return Err("built from sources without a repository of their own".to_owned());
     }
     // The log of HEAD grows with each commit and each change of branch. Without a log, the branch and HEAD change.
-    let mut tells = vec!["logs/HEAD".to_owned(), "HEAD".to_owned(), "packed-refs".to_owned()];
-    tells.extend(git(&["symbolic-ref", "--quiet", "HEAD"]));
-    for name in tells {
+    let mut reports = vec!["logs/HEAD".to_owned(), "HEAD".to_owned(), "packed-refs".to_owned()];
+    reports.extend(git(&["symbolic-ref", "--quiet", "HEAD"]));
+    for name in reports {
         let path = root.join(git(&["rev-parse", "--git-path", &name])?);
         if path.exists() {
             println!("cargo:rerun-if-changed={}", path.display());

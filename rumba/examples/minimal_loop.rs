@@ -168,7 +168,7 @@ impl Connection {
         ((u128::from(mixed) * u128::from(rows)) >> 64) as u64 + 1
     }
 
-    fn ask(&mut self, rows: u64) -> Result<(), Failure> {
+    fn fetch(&mut self, rows: u64) -> Result<(), Failure> {
         let id = self.next_id(rows);
         self.exchange.set_id(id);
         self.missing = self.exchange.answer_bytes;
@@ -179,7 +179,7 @@ impl Connection {
     }
 
     /// Receives the available bytes; returns whether the answer is complete.
-    fn hear(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
         // SAFETY: the buffer is as long as it is said to be.
         let got = unsafe { libc::recv(self.stream.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if got <= 0 {
@@ -206,7 +206,7 @@ fn watch(epoll: &OwnedFd, place: usize, stream: RawFd) -> Result<(), Failure> {
 }
 
 /// Serves connections until the end.
-fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &AnswerCount) -> Result<(), Failure> {
+fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, reported: &AnswerCount) -> Result<(), Failure> {
     // SAFETY: the call takes no pointer.
     let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
     if epoll < 0 {
@@ -216,7 +216,7 @@ fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Answe
     let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
     for (place, connection) in connections.iter_mut().enumerate() {
         watch(&epoll, place, connection.stream.as_raw_fd())?;
-        connection.ask(rows)?;
+        connection.fetch(rows)?;
     }
     let (mut buffer, mut queries) = (vec![0; 1 << 14], 0);
     let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; 256];
@@ -227,12 +227,12 @@ fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Answe
         let ready = usize::try_from(ready).map_err(|_| std::io::Error::last_os_error())?;
         for event in &events[..ready] {
             let connection = &mut connections[event.u64 as usize];
-            if connection.hear(&mut buffer)? {
+            if connection.receive(&mut buffer)? {
                 queries += 1;
-                connection.ask(rows)?;
+                connection.fetch(rows)?;
             }
         }
-        told.0.store(queries, Relaxed);
+        reported.0.store(queries, Relaxed);
     }
     Ok(())
 }
@@ -240,14 +240,16 @@ fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Answe
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let server = arguments.next().ok_or("the path of the server's socket, or HOST:PORT, is missing")?;
-    let asked: BTreeMap<String, String> = arguments
+    let requested: BTreeMap<String, String> = arguments
         .map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())))
         .collect::<Option<_>>()
         .ok_or("arguments are written key=value")?;
     let number = |key: &str, default: u64| -> Result<u64, Failure> {
-        asked.get(key).map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
+        requested
+            .get(key)
+            .map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
     };
-    let text = |key: &str, default: &str| asked.get(key).map_or_else(|| default.to_owned(), Clone::clone);
+    let text = |key: &str, default: &str| requested.get(key).map_or_else(|| default.to_owned(), Clone::clone);
     let log_in = match text("protocol", "mysql").as_str() {
         "mysql" => mysql,
         "postgresql" => postgresql,
@@ -263,14 +265,14 @@ fn main() -> Result<(), Failure> {
         let exchange = log_in(&mut stream, &user, &database)?;
         shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
     }
-    let told: Vec<AnswerCount> = (0..loops).map(|_| AnswerCount::default()).collect();
-    let queries = || told.iter().map(|told| told.0.load(Relaxed)).sum::<u64>();
+    let reported: Vec<AnswerCount> = (0..loops).map(|_| AnswerCount::default()).collect();
+    let queries = || reported.iter().map(|reported| reported.0.load(Relaxed)).sum::<u64>();
     let end = Instant::now() + warmup + seconds + Duration::from_millis(200);
     std::thread::scope(|scope| {
         let running: Vec<_> = shares
             .into_iter()
-            .zip(&told)
-            .map(|(share, told)| scope.spawn(move || serve(share, rows, end, told)))
+            .zip(&reported)
+            .map(|(share, reported)| scope.spawn(move || serve(share, rows, end, reported)))
             .collect();
         std::thread::sleep(warmup);
         let (start, before, cpu) = (Instant::now(), queries(), cpu_us()?);

@@ -159,9 +159,9 @@ impl ScriptInvocation<'_> {
         let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
         let declared = loaded.declared().map_err(|error| error.to_string())?;
         let own = declared.into_iter().map(|option| (option.name, value(option.kind, option.default)));
-        let asked = [("threads", 1.0)].into_iter().chain(self.options.iter().copied());
-        let asked = asked.map(|(name, number)| (name.to_owned(), OptionValue::Number(number)));
-        Ok(setup(own.chain(asked).collect()))
+        let requested = [("threads", 1.0)].into_iter().chain(self.options.iter().copied());
+        let requested = requested.map(|(name, number)| (name.to_owned(), OptionValue::Number(number)));
+        Ok(setup(own.chain(requested).collect()))
     }
 
     /// A client of it, its `thread_init` done.

@@ -20,7 +20,7 @@ use rumba_engine_api::engine::ProcessLocation;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
-use rumba_lab::meter::CpuRoll;
+use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
@@ -45,12 +45,12 @@ struct Server {
 }
 
 /// A session, and its requests.
-enum Asks {
+enum Requests {
     Rows(Box<dyn SqlSession>, Statement),
     Documents(Box<dyn DocumentSession>, DocumentBuf),
 }
 
-impl Asks {
+impl Requests {
     fn new(server: &Server) -> Result<Self, EngineError> {
         let (mut session, sql): (Box<dyn SqlSession>, _) = match server.protocol {
             Protocol::MySql => {
@@ -64,23 +64,23 @@ impl Asks {
             Protocol::MongoDb => {
                 let options = rumba_protocol_mongodb::SessionOptions::to("ycsb");
                 let session = MongoSession::connect(&server.target, &options)?;
-                return Ok(Asks::Documents(Box::new(session), DocumentBuf::default()));
+                return Ok(Requests::Documents(Box::new(session), DocumentBuf::default()));
             }
         };
         let statement = session.prepare(sql)?;
-        Ok(Asks::Rows(session, statement))
+        Ok(Requests::Rows(session, statement))
     }
 
     /// The number of rows or documents with an id, and their bytes.
-    async fn ask(&mut self, id: i64) -> Result<(u64, usize), EngineError> {
+    async fn fetch(&mut self, id: i64) -> Result<(u64, usize), EngineError> {
         let mut bytes = 0;
         match self {
-            Asks::Rows(session, statement) => {
+            Requests::Rows(session, statement) => {
                 let visit = &mut |row: &dyn Row| bytes += row.bytes(0).len();
                 let answer = session.execute(*statement, &[Param::Int(id)], visit).await?;
                 Ok((answer.rows, bytes))
             }
-            Asks::Documents(session, filter) => {
+            Requests::Documents(session, filter) => {
                 let find = Find { limit: 1, ..Find::by(filter.write(|of| of.int("_id", id))) };
                 let visit = &mut |document: Document<'_>| bytes += document.bytes().len();
                 let done = session.execute(Command::Find { of: "usertable", find }, visit).await?;
@@ -92,7 +92,7 @@ impl Asks {
 
 /// One client: its requests, and an endless sequence of ids.
 struct PointSelect {
-    asks: Asks,
+    requests: Requests,
     rows: u64,
     random: u64,
     left: u64,
@@ -100,7 +100,7 @@ struct PointSelect {
 
 impl PointSelect {
     fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
-        Ok(Self { asks: Asks::new(server)?, rows, random: u64::from(at.client), left: queries })
+        Ok(Self { requests: Requests::new(server)?, rows, random: u64::from(at.client), left: queries })
     }
 
     /// SplitMix64: uniform, and with almost no cost.
@@ -122,7 +122,7 @@ impl Worker for PointSelect {
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
         let id = self.next_id();
-        let (rows, bytes) = self.asks.ask(id).await?;
+        let (rows, bytes) = self.requests.fetch(id).await?;
         if rows == 0 || bytes == 0 {
             return Err(EngineError::failed("point select", format!("id {id} gave no row; are there so many rows?")));
         }
@@ -148,40 +148,40 @@ impl Arguments {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
-    let asked = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
-    let asked = Arguments(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
-    let clients = asked.number("clients", 64)?;
-    let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
+    let requested = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let requested = Arguments(requested.collect::<Option<_>>().ok_or("arguments are written key=value")?);
+    let clients = requested.number("clients", 64)?;
+    let (warmup, seconds) = (requested.number("warmup", 5)?, requested.number("seconds", 5)?);
     // A document server without users does not accept one.
-    let user = if asked.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
+    let user = if requested.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
     let target = Target {
         address: Address::Socket(socket.clone().into()),
-        user: asked.text("user", user),
+        user: requested.text("user", user),
         password: Secret::default(),
-        database: Some(asked.text("database", "sbtest")),
+        database: Some(requested.text("database", "sbtest")),
         tls: Tls::Off,
     };
-    let protocol = match asked.text("protocol", "mysql").as_str() {
+    let protocol = match requested.text("protocol", "mysql").as_str() {
         "mysql" => Protocol::MySql,
         "postgresql" => Protocol::PostgreSql,
         "mongodb" => Protocol::MongoDb,
         other => return Err(format!("protocol={other}: mysql, postgresql or mongodb").into()),
     };
     let server = Server { protocol, target };
-    let kind = match asked.text("driver", "auto").as_str() {
+    let kind = match requested.text("driver", "auto").as_str() {
         "threads" => DriverKind::Threads,
         "loops" => DriverKind::Loops,
         _ => DriverKind::Auto,
     };
-    let driving = match asked.number("loops", 0)? {
+    let driving = match requested.number("loops", 0)? {
         0 => {
             let place = ProcessLocation::Server { pid: Some(server_at(&socket)?), data_dir: None };
             Driving::choose(kind, &place, clients)
         }
         threads => Driving::Loops { threads: threads.min(clients) },
     };
-    let rows = u64::from(asked.number("rows", 100_000)?);
-    match asked.number("queries", 0)? {
+    let rows = u64::from(requested.number("rows", 100_000)?);
+    match requested.number("queries", 0)? {
         0 => {}
         queries => return alone(PointSelect::new(&server, rows, u64::from(queries), FIRST)?),
     }
@@ -191,19 +191,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     let schedule = Schedule::closed(1).spread_over(f64::from(warmup));
     let plan = Plan { clients, kinds: 1, schedule, driving };
-    let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
+    let running = Made::new(&plan, &make, &ThreadCpuRegistry::new())?.start();
     measure(running, warmup, seconds, driving)
 }
 
 /// The process that listens at a socket.
 fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
     let stream = UnixStream::connect(socket).map_err(|error| format!("{socket}: {error}"))?;
-    let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut reported = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     // SAFETY: the kernel fills the structure, and knows its length.
-    match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut told).cast(), &mut length) } {
-        0 => Ok(u32::try_from(told.pid)?),
+    match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut reported).cast(), &mut length) } {
+        0 => Ok(u32::try_from(reported.pid)?),
         _ => Err(std::io::Error::last_os_error().into()),
     }
 }
@@ -233,7 +233,7 @@ fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) ->
     running.join();
     let kind = &counts.kinds[0];
     let times = percentiles(&kind.service);
-    let told = serde_json::json!({
+    let reported = serde_json::json!({
         "driver": driving.to_string(),
         "queries": kind.count,
         "seconds": span,
@@ -243,7 +243,7 @@ fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) ->
         "p99_ms": times.p99_ms,
         "rss_bytes": rss_bytes,
     });
-    println!("{told}");
+    println!("{reported}");
     Ok(())
 }
 

@@ -80,6 +80,12 @@ pub enum Command {
         /// The directory
         directory: PathBuf,
     },
+    /// Write the reference pages of the documentation into a directory
+    #[command(hide = true)]
+    Reference {
+        /// The directory
+        directory: PathBuf,
+    },
     /// Run the trial described on standard input (used by `run`)
     #[command(hide = true)]
     Trial,
@@ -289,6 +295,9 @@ pub struct ReportArgs {
     /// Show all warnings instead of only the worst
     #[arg(long)]
     pub warnings: bool,
+    /// Explain the columns below each table
+    #[arg(long)]
+    pub legend: bool,
     /// Exit with code 3 unless every claim holds, with 1 if a trial failed, with 2 if there are no claims
     #[arg(long)]
     pub check: bool,

@@ -3,19 +3,30 @@
 mod build;
 mod cli;
 mod commands;
+mod experiments;
 mod problem;
 mod progress;
 mod registry;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 use rumba_lab::registry::Registry;
 
 use cli::{Cli, Command};
+use problem::Problem;
 
 fn main() -> ExitCode {
-    if let Some(argv) = commands::sysbench::asked(std::env::args().collect()) {
+    let words: Result<Vec<String>, OsString> = std::env::args_os().map(OsString::into_string).collect();
+    let words = match words {
+        Ok(words) => words,
+        Err(word) => {
+            let problem = format!("the argument `{}` is not UTF-8", word.display());
+            return Problem::mistake(problem, "rename the file, or write the argument in UTF-8").report();
+        }
+    };
+    if let Some(argv) = commands::sysbench::requested(words) {
         return commands::sysbench::main(argv);
     }
     let cli = Cli::parse();
@@ -23,11 +34,14 @@ fn main() -> ExitCode {
         engines: registry::engines(),
         workloads: registry::workloads(),
         catalogues: registry::catalogues(),
-        probe: Some(|| commands::own("probe")),
+        process: Some(commands::own),
         build: build::build(),
     };
     let result = match cli.command {
-        Command::Run(args) => commands::run::run(&args, &registry),
+        Command::Run(args) => match args.detect {
+            Some(change) if args.resume.is_none() => commands::detect::run(change, &args, &registry),
+            _ => commands::run::run(&args, &registry),
+        },
         Command::Ab(args) => commands::ab::run(&args, &registry),
         Command::Reproduce(args) => commands::reproduce::run(&args, &registry),
         Command::Report(args) => commands::report::run(&args),
@@ -42,6 +56,7 @@ fn main() -> ExitCode {
         Command::Server(args) => commands::server::run(&args, &registry),
         Command::Completions { shell } => commands::texts::completions(shell),
         Command::Man { directory } => commands::texts::man(&directory),
+        Command::Reference { directory } => commands::reference::run(&directory, &registry),
         Command::Trial => commands::trial(&registry),
         Command::Keep => commands::keep(),
         Command::Hold => commands::hold(&registry),

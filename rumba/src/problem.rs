@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
+use rumba_lab::conduct::profile::NoProfile;
 use rumba_lab::limits::LimitError;
 use rumba_lab::prepare::Refusal;
 use rumba_lab::provision::ProvisionError;
+use rumba_lab::runner::RunError;
 use rumba_lab::spec::{Origin, SpecError, without_passwords};
-use rumba_lab::store::ClaimError;
+use rumba_lab::store::{ClaimError, ReadError};
 use rumba_results::printable::{printable, printable_in_place};
 
 /// A mistake of the command or the experiment.
@@ -107,6 +109,47 @@ impl From<ClaimError> for Problem {
             ClaimError::Io { .. } | ClaimError::Read(_) => "choose another --out",
         };
         Self::mistake(error.to_string(), remedy)
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        let remedy = match error {
+            ReadError::NoResults { .. } => "name a directory that `rumba run` has written",
+            ReadError::Format { .. } => "read it with the version of rumba that wrote it (experiment.json says which)",
+            ReadError::Unreadable { .. } => "the file is damaged; the trials' own records may still be read",
+        };
+        Self::mistake(error.to_string(), remedy)
+    }
+}
+
+impl From<NoProfile> for Problem {
+    fn from(error: NoProfile) -> Self {
+        let remedy = match error {
+            NoProfile::Missing => {
+                "install it: apt-get install linux-perf (Debian), linux-tools-common (Ubuntu), perf (Fedora)"
+            }
+            NoProfile::Refused { .. } => {
+                "let users sample their own processes, `sysctl kernel.perf_event_paranoid=2`, or run as root"
+            }
+            NoProfile::Io(_) => "leave out --profile, or report this",
+        };
+        Self::mistake(error.to_string(), remedy)
+    }
+}
+
+impl From<RunError> for Problem {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Refusal(refusal) => refusal.into(),
+            RunError::Spec(error) => error.into(),
+            RunError::Claim(error) => error.into(),
+            RunError::Read(error) => error.into(),
+            RunError::Provision(error) => error.into(),
+            RunError::Profile(error) => error.into(),
+            RunError::Mistake { problem, remedy } => Self::mistake(problem, remedy),
+            RunError::Failure { problem, remedy } => Self::failure(problem, remedy),
+        }
     }
 }
 

@@ -47,7 +47,7 @@ impl Progress {
         if self.quiet {
             return;
         }
-        if self.bar.is_hidden() { tell(text) } else { self.bar.println(printable(text)) }
+        if self.bar.is_hidden() { notify(text) } else { self.bar.println(printable(text)) }
     }
 
     /// The expected end of the run, appended to other words; empty while unknown.
@@ -88,7 +88,7 @@ impl Progress {
 }
 
 /// Prints a line on standard error. If standard error is closed, the run continues without it.
-pub fn tell(text: &str) {
+pub fn notify(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }
 

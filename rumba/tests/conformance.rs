@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use conforms::{config, conforms};
-use rumba_engine_api::engine::{Brought, BuildSelector, Durability, Engine};
+use rumba_engine_api::engine::{BuildSelector, Durability, Engine, ExternalLibrary};
 use rumba_testkit::Need;
 
 #[test]
@@ -54,19 +54,19 @@ fn external_library_has_its_own_variable_and_a_setup_page() {
     for engine in &engines {
         let info = engine.info();
         let brought = info.brought.unwrap();
-        let Brought { variable, page } = brought;
+        let ExternalLibrary { variable, page } = brought;
         assert!(variable.starts_with("RUMBA_") && !variables.contains(&variable), "{}: {variable}", info.name);
         variables.push(variable);
         let text = std::fs::read_to_string(root.join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         assert!(text.contains(variable), "{page} does not name {variable}");
-        let asked = BuildSelector { library: Some(Path::new("/nowhere/lib.so")), ..BuildSelector::default() };
-        let install = engine.availability(asked).missing.unwrap().install;
+        let requested = BuildSelector { library: Some(Path::new("/nowhere/lib.so")), ..BuildSelector::default() };
+        let install = engine.availability(requested).missing.unwrap().install;
         let listed = Command::new(env!("CARGO_BIN_EXE_rumba")).args(["engines", info.name]).output().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
-        for told in [install, listed] {
-            assert!(told.contains(variable) && told.contains(page), "{}: {told}", info.name);
+        for reported in [install, listed] {
+            assert!(reported.contains(variable) && reported.contains(page), "{}: {reported}", info.name);
         }
-        let need = Need::Brought(brought);
+        let need = Need::ExternalLibrary(brought);
         let mut tested = embedded::brought().into_iter();
         assert!(tested.any(|each| (each.name, each.need) == (info.name, need)), "{}: tests leave it out", info.name);
     }

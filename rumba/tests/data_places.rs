@@ -20,7 +20,7 @@ use common::{TestDir, kill, start_long_run, text, two_at_a_time};
 use serde_json::Value;
 
 /// A user that no system has.
-const STRANGER: u32 = 12_345;
+const OUTSIDER: u32 = 12_345;
 const PRECIOUS: &str = "irreplaceable";
 /// Foreign files with the names that engines give to their own.
 const THEIRS: [&str; 9] = [
@@ -109,7 +109,7 @@ impl Over {
     }
 
     /// Another user's link in a directory like /tmp, to a directory of root's.
-    fn a_strangers_link_leads_nowhere(&self) {
+    fn untrusted_symlink_is_not_followed(&self) {
         let place = self.place();
         fs::set_permissions(place.path("."), Permissions::from_mode(0o755)).unwrap();
         let (shared, target) = (place.path("shared"), place.path("target"));
@@ -119,7 +119,7 @@ impl Over {
         }
         let link = self.trial(&shared);
         symlink(&target, &link).unwrap();
-        lchown(&link, Some(STRANGER), Some(STRANGER)).unwrap();
+        lchown(&link, Some(OUTSIDER), Some(OUTSIDER)).unwrap();
         let output = self.run(&place, "shared").output().unwrap();
         self.assert_refused(&place, &output, "12345");
         assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "{}", self.engine);
@@ -153,20 +153,20 @@ fn it_is_so_for_a_server_of_documents() {
 
 #[test]
 #[needs(Root)]
-fn a_strangers_link_leads_engines_in_the_process_nowhere() {
+fn untrusted_symlink_is_not_followed_by_embedded_engines() {
     let engines = embedded::names(&embedded::here(), |_| true);
-    two_at_a_time(&engines, |engine| Over::library(engine).a_strangers_link_leads_nowhere());
+    two_at_a_time(&engines, |engine| Over::library(engine).untrusted_symlink_is_not_followed());
 }
 
 #[test]
 #[needs(Root)]
 #[each(embedded::brought)]
-fn a_strangers_link_leads_brought_engines_nowhere(engine: &'static str) {
-    Over::library(engine).a_strangers_link_leads_nowhere();
+fn untrusted_symlink_is_not_followed_by_external_engines(engine: &'static str) {
+    Over::library(engine).untrusted_symlink_is_not_followed();
 }
 
 #[test]
 #[needs(Root, SecantusDb)]
-fn a_strangers_link_leads_a_server_of_documents_nowhere() {
-    Over::secantusdb().a_strangers_link_leads_nowhere();
+fn untrusted_symlink_is_not_followed_by_document_servers() {
+    Over::secantusdb().untrusted_symlink_is_not_followed();
 }

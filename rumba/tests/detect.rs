@@ -75,12 +75,12 @@ fn detect_table_covers_each_headline_with_its_range() {
 #[test]
 fn what_cannot_be_planned_is_refused_before_anything_runs() {
     let place = place();
-    for (args, told) in [
+    for (args, reported) in [
         (&["--detect", "5"][..], "expected a percentage above 0 such as 5%"),
         (&["--detect", "5%", "--set", "repeats=2"], "a pilot with repeats = 2 cannot estimate the noise"),
         (&["--detect", "5%", "--engine", "lmdb"], "--detect needs two engines to compare"),
     ] {
         let (code, said) = said(&place, args);
-        assert!(code == 2 && said.contains(told), "{args:?}: {code} {said}");
+        assert!(code == 2 && said.contains(reported), "{args:?}: {code} {said}");
     }
 }

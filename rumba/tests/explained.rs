@@ -17,8 +17,8 @@ fn run(place: &TestDir, disk: &LoopDevice, doublewrite: bool) -> String {
     let out = disk.path().join(if doublewrite { "twice" } else { "once" }).display().to_string();
     let setting = format!("innodb.innodb_doublewrite={doublewrite}");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--quiet", "--out", &out]);
-    let told = ["maxid1=20000", "cache=8MiB", "clients=4", "warmup=0s", "loops=1", "loop=3s", "verify=false"];
-    for set in told.iter().copied().chain([setting.as_str()]) {
+    let reported = ["maxid1=20000", "cache=8MiB", "clients=4", "warmup=0s", "loops=1", "loop=3s", "verify=false"];
+    for set in reported.iter().copied().chain([setting.as_str()]) {
         command.args(["--set", set]);
     }
     let output = command.output().unwrap();

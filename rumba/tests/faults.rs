@@ -18,7 +18,7 @@ fn holds(name: &str, moment: Moment, engine: Engine, limit: Limit, again: Again)
     let fault = fault(name).unwrap_or_else(|| panic!("there is no fault `{name}`"));
     let case = Case { number: 1, fault, moment, engine, limit, delay: Duration::from_millis(20), again };
     let outcome = bench.try_case(&case).unwrap();
-    assert!(outcome.struck.is_some(), "{case}: the run had ended before it was struck");
+    assert!(outcome.injected.is_some(), "{case}: the run had ended before it was struck");
     let misses: Vec<String> = outcome.misses.iter().map(ToString::to_string).collect();
     assert!(misses.is_empty(), "{case}\n{}", misses.join("\n"));
 }
@@ -61,7 +61,7 @@ fn a_full_disk_below_the_results_costs_an_interval() {
 
 #[test]
 #[needs(LoopDevice)]
-fn a_full_disk_below_the_data_is_told_as_that_by_lmdb() {
+fn lmdb_reports_a_full_data_disk_as_disk_full() {
     holds("the disk of the data is full", Moment::Loops, Engine::Lmdb, Limit::Storage, Again::DoctorThenRun);
 }
 

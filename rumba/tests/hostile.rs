@@ -20,7 +20,7 @@ use rumba_lab::provision::Owner;
 use serde_json::{Value, json};
 
 /// A user that no system has.
-const STRANGER: u32 = 12_345;
+const OUTSIDER: u32 = 12_345;
 
 /// The output of a command, without the line breaks and frames of long lines.
 fn squeezed(text: &str) -> String {
@@ -76,9 +76,9 @@ fn planted_resource_registry_is_refused_without_a_kill() {
     let (forge, entry) = entry_against(victim.id(), &temporary);
     let script =
         format!("{forge}; mkdir trap; ln -s .. trap/managed; ln -s trap rumba-0; printf %s \"$ENTRY\" > 1.json");
-    let mut stranger = Command::new("sh");
-    stranger.args(["-euc", &script]).env("ENTRY", entry.to_string()).current_dir(&temporary);
-    assert!(stranger.uid(STRANGER).gid(STRANGER).status().unwrap().success());
+    let mut outsider = Command::new("sh");
+    outsider.args(["-euc", &script]).env("ENTRY", entry.to_string()).current_dir(&temporary);
+    assert!(outsider.uid(OUTSIDER).gid(OUTSIDER).status().unwrap().success());
     let refused = without_home(&place, &["doctor", "--clean"], &temporary).output().unwrap();
     let lives = victim.try_wait().unwrap().is_none();
     victim.kill().unwrap();

@@ -117,8 +117,8 @@ fn repeats_start_from_a_load_that_was_aged_once() {
             assert!(!phases.contains(&"age") && !warned && is_verified(trial), "{phases:?}");
         }
     }
-    let told = text(&output);
-    assert!(told.contains("age") && place.is_clean(), "{told}");
+    let reported = text(&output);
+    assert!(reported.contains("age") && place.is_clean(), "{reported}");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn every_repeat_has_its_own_load_and_pools_its_starts() {
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
-    let told = |trial: &Value| (trial["directory"].as_str().unwrap().to_owned(), trial["loaded_by"].as_u64());
-    let of_rocksdb: Vec<_> = trials.iter().filter(|trial| trial["engine"] == "rocksdb").map(told).collect();
+    let reported = |trial: &Value| (trial["directory"].as_str().unwrap().to_owned(), trial["loaded_by"].as_u64());
+    let of_rocksdb: Vec<_> = trials.iter().filter(|trial| trial["engine"] == "rocksdb").map(reported).collect();
     let expected = [
         ("001-rocksdb-load", None),
         ("002-rocksdb-c2-r1-s1", Some(1)),
@@ -210,8 +210,8 @@ fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
     for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more) {
         command.args(["--set", set]);
     }
-    let told = std::fs::File::create(place.path("told")).unwrap();
-    let mut run = command.stdout(Stdio::null()).stderr(told).spawn().unwrap();
+    let reported = std::fs::File::create(place.path("told")).unwrap();
+    let mut run = command.stdout(Stdio::null()).stderr(reported).spawn().unwrap();
     await_loop(place, &mut run, trial);
     run
 }
@@ -258,8 +258,8 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
         assert!(again["part"] == "whole" && is_verified(again));
         assert!(again["warnings"].to_string().contains("loaded-again"), "{}", again["warnings"]);
     }
-    let told = std::fs::read_to_string(place.path("told")).unwrap();
-    assert_eq!(told.matches("copy of ").count(), 2, "neither another try nor another repeat copies it: {told}");
+    let reported = std::fs::read_to_string(place.path("told")).unwrap();
+    assert_eq!(reported.matches("copy of ").count(), 2, "neither another try nor another repeat copies it: {reported}");
     assert!(place.is_clean());
 }
 
@@ -292,9 +292,9 @@ fn a_copy_that_does_not_open_is_loaded_again() {
     kill_with_its_trial(&mut run);
     // The files are unchanged, but the facts that the workload needs are missing.
     let note = place.path("out/data/001-rocksdb-load/note.json");
-    let told = std::fs::read_to_string(&note).unwrap();
-    assert!(told.contains("\"next_node\""), "{told}");
-    std::fs::write(&note, told.replace("\"next_node\"", "\"another\"")).unwrap();
+    let reported = std::fs::read_to_string(&note).unwrap();
+    assert!(reported.contains("\"next_node\""), "{reported}");
+    std::fs::write(&note, reported.replace("\"next_node\"", "\"another\"")).unwrap();
     resumed(&place, &[]);
     assert_loaded_again(&place);
 }
@@ -330,17 +330,17 @@ fn own_library(place: &TestDir) -> (PathBuf, String) {
 }
 
 /// The loader ignores bytes after the last section; the version stays the same.
-fn build_anew(library: &Path) {
+fn build_again(library: &Path) {
     std::fs::OpenOptions::new().append(true).open(library).unwrap().write_all(b"another").unwrap();
 }
 
 #[test]
-fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
+fn rebuilt_library_cannot_resume_a_run() {
     let place = TestDir::new();
     let (library, own) = own_library(&place);
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m", &own]);
     kill_with_its_trial(&mut run);
-    build_anew(&library);
+    build_again(&library);
     let output = place.rumba(&["run", "--resume", "out"]).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -348,11 +348,11 @@ fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
 }
 
 #[test]
-fn a_library_that_is_built_anew_while_a_run_goes_on_ends_it() {
+fn rebuilding_a_library_during_a_run_ends_the_run() {
     let place = TestDir::new();
     let (library, own) = own_library(&place);
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", &own]);
-    build_anew(&library);
+    build_again(&library);
     assert_eq!(run.wait().unwrap().code(), Some(1));
     let statuses = statuses(&place.report());
     let names = ["001-rocksdb-load", "002-rocksdb-c2-r1"];

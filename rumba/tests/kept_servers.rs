@@ -65,7 +65,7 @@ fn pid(server: &Value) -> u32 {
 }
 
 /// The answer of a user's client: the printed command line, with a statement for its standard input.
-fn ask(server: &Value, sql: &str) -> Output {
+fn fetch(server: &Value, sql: &str) -> Output {
     let access = &server["access"];
     let words: Vec<&str> = access["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     let mut command = Command::new(words[0]);
@@ -79,7 +79,7 @@ fn ask(server: &Value, sql: &str) -> Output {
 }
 
 fn assert_answers(server: &Value, sql: &str, answer: &str) {
-    let output = ask(server, sql);
+    let output = fetch(server, sql);
     assert!(output.status.success() && text(&output).contains(answer), "{sql}: {}", text(&output));
 }
 
@@ -170,9 +170,9 @@ const COUNT: &str = "SELECT COUNT(*) FROM nodetable;";
 
 /// How many rows there are.
 fn rows(server: &Value) -> u64 {
-    let output = ask(server, COUNT);
-    let told = text(&output);
-    told.lines().last().and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{told}"))
+    let output = fetch(server, COUNT);
+    let reported = text(&output);
+    reported.lines().last().and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{reported}"))
 }
 
 #[test]
@@ -203,6 +203,8 @@ fn a_trial_from_a_copy_gathers_no_statistics_again() {
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", text(&run));
+    let refused = servers.0.rumba(&["server", "start", "out", "--set", "cache=64MiB"]).output().unwrap();
+    assert!(text(&refused).contains("--set and --engine do not apply to kept data"), "{}", text(&refused));
     let server = servers.start(&["out", "--trial", "003-postgresql-c2-r2"]);
     let gathered = "SELECT 'gathered ' || min(analyze_count) || ' to ' || max(analyze_count) FROM pg_stat_user_tables;";
     assert_answers(&server, gathered, "gathered 1 to 1");

@@ -26,17 +26,17 @@ fn live_page_rejects_unknown_address_and_foreign_origin() {
     let own = format!("http://{}", run.host);
     let port = run.host.split(':').nth(1).unwrap();
     let (rebound, elsewhere) = (format!("evil.example:{port}"), format!("/{}/live", "0".repeat(32)));
-    assert_eq!(run.ask("GET", &live, &[], "").0, 200);
+    assert_eq!(run.fetch("GET", &live, &[], "").0, 200);
     for path in ["/", "/live", "/metrics", &elsewhere, &format!("/{}x/live", run.secret), "/../live"] {
-        assert_eq!(run.ask("GET", path, &[], "").0, 404, "{path}");
+        assert_eq!(run.fetch("GET", path, &[], "").0, 404, "{path}");
     }
     for headers in [[("Host", rebound.as_str())], [("Origin", "http://evil.example")], [("Origin", "null")]] {
-        let (status, answer) = run.ask("GET", &live, &headers, "");
+        let (status, answer) = run.fetch("GET", &live, &headers, "");
         assert_eq!((status, answer.split("\r\n\r\n").nth(1)), (403, Some("")), "{headers:?}");
-        assert_eq!(run.ask("POST", &stop, &headers, "").0, 403, "{headers:?}");
+        assert_eq!(run.fetch("POST", &stop, &headers, "").0, 403, "{headers:?}");
     }
-    assert_eq!(run.ask("POST", &stop, &[], "").0, 403, "who changes something says from where");
-    assert_eq!(run.ask("GET", &stop, &[("Origin", &own)], "").0, 405);
+    assert_eq!(run.fetch("POST", &stop, &[], "").0, 403, "who changes something says from where");
+    assert_eq!(run.fetch("GET", &stop, &[("Origin", &own)], "").0, 405);
     let (_, answer) = run.get("live");
     for header in
         ["content-security-policy: default-src 'none'", "referrer-policy: same-origin", "cache-control: no-store"]
@@ -50,7 +50,7 @@ fn live_page_rejects_unknown_address_and_foreign_origin() {
 }
 
 #[test]
-fn what_happens_is_told_in_order_and_from_where_a_listener_was() {
+fn events_arrive_in_order_and_resume_at_the_last_position() {
     let place = TestDir::new();
     let mut command = place.short_run("lmdb", &["--live", "--set", "repeats=2", "--set", "repeats_from=kept"]);
     command.env("TZ", "UTC");

@@ -56,12 +56,30 @@ fn refused_setting_is_named_with_the_server_message() {
 #[needs(MariaDb)]
 fn files_outside_the_data_directory_are_refused() {
     let place = TestDir::new();
-    for set in ["innodb.innodb_log_group_home_dir=/nowhere", "innodb.log_group_home_dir=../nowhere"] {
+    for set in [
+        "innodb.innodb_log_group_home_dir=/nowhere",
+        "innodb.log_group_home_dir=../nowhere",
+        "innodb.slow_query_log_file=/nowhere/x.log",
+        "innodb.general_log_file=../../x.log",
+    ] {
         let output = place.short_run("innodb", &["--set", set]).output().unwrap();
         let words = text(&output).replace("\n  │ ", " ");
         assert_eq!(code(&output), Some(2), "{words}");
         assert!(words.contains("is not within the data directory"), "{words}");
         assert!(!place.path("out").exists());
+    }
+}
+
+/// The dry run accepted it, and the run ended with the server's refusal.
+#[test]
+#[needs(MariaDb)]
+fn dry_run_refuses_a_page_size_that_innodb_lacks() {
+    let place = TestDir::new();
+    for set in ["innodb.page_size=7k", "innodb.innodb_page_size=7168"] {
+        let output = place.short_run("innodb", &["--dry-run", "--set", set]).output().unwrap();
+        let words = text(&output).replace("\n  │ ", " ");
+        assert_eq!(code(&output), Some(2), "{words}");
+        assert!(words.contains("expected one of 4k, 8k, 16k, 32k, 64k"), "{words}");
     }
 }
 
@@ -84,8 +102,8 @@ fn silently_changed_value_is_refused_with_both_values() {
     let output = place.short_run("innodb", &sets).output().unwrap();
     assert_eq!(code(&output), Some(1), "{}", text(&output));
     let cause = failure(&place);
-    let told = ["innodb_io_capacity was asked to be 3000", "is 1000"];
-    assert!(told.iter().all(|words| cause.contains(words)), "{cause}");
+    let reported = ["innodb_io_capacity was asked to be 3000", "is 1000"];
+    assert!(reported.iter().all(|words| cause.contains(words)), "{cause}");
     assert!(place.is_clean());
 }
 
@@ -175,7 +193,7 @@ const GROWS: [&str; 3] = ["addnode=46.6", "getnode=0", "node_datasize=4000"];
 
 #[test]
 #[needs(MariaDb, MyRocks, LoopDevice)]
-fn a_full_disk_under_a_server_is_told_as_that() {
+fn full_disk_under_a_server_is_reported_as_disk_full() {
     for engine in ["innodb", "myrocks"] {
         let place = TestDir::new();
         let disk = LoopDevice::at(&place.path("disk"), 500);

@@ -28,20 +28,20 @@ fn refused(place: &TestDir, output: &Output, words: &[&str]) {
 fn run_restores_an_existing_server_and_stores_no_password() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    let schemas = server.ask("SHOW DATABASES");
+    let schemas = server.fetch("SHOW DATABASES");
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(place.report()["trials"][0]["status"], "done");
     assert!(!text(&output).contains(PASSWORD));
     assert_eq!(files_holding(&place.path("out"), PASSWORD), Vec::<PathBuf>::new());
     assert_eq!(files_holding(&place.path("state"), PASSWORD), Vec::<PathBuf>::new());
-    assert_eq!(server.ask("SHOW DATABASES"), schemas, "the schema that was made is removed");
+    assert_eq!(server.fetch("SHOW DATABASES"), schemas, "the schema that was made is removed");
     // An empty schema that existed before stays, and stays empty.
-    server.ask("CREATE DATABASE kept");
+    server.fetch("CREATE DATABASE kept");
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let output = server.run(&place, "innodb", "kept", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
-    assert_eq!(server.ask("SHOW TABLES FROM kept"), Vec::<String>::new());
+    assert_eq!(server.fetch("SHOW TABLES FROM kept"), Vec::<String>::new());
 }
 
 #[test]
@@ -113,15 +113,15 @@ fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
 fn schema_with_foreign_marker_table_is_refused_unchanged() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE thesis");
-    server.ask("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
+    server.fetch("CREATE DATABASE thesis");
+    server.fetch("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["thesis is not empty", "rumba_marker that rumba did not make"]);
     // Even with the column, it does not identify rumba.
-    server.ask("CREATE OR REPLACE TABLE thesis.rumba_marker SELECT 1 AS made_schema");
+    server.fetch("CREATE OR REPLACE TABLE thesis.rumba_marker SELECT 1 AS made_schema");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["rumba_marker that rumba did not make"]);
-    assert_eq!(server.ask("SELECT made_schema FROM thesis.rumba_marker"), ["1"]);
+    assert_eq!(server.fetch("SELECT made_schema FROM thesis.rumba_marker"), ["1"]);
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn schema_with_foreign_marker_table_is_refused_unchanged() {
 fn nonempty_foreign_schema_is_refused_and_unchanged() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE thesis");
-    server.ask("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
+    server.fetch("CREATE DATABASE thesis");
+    server.fetch("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
     refused(&place, &output, &["thesis is not empty", "chapters", "name a schema in the DSN that is empty"]);
-    assert_eq!(server.ask("SELECT text FROM thesis.chapters"), ["irreplaceable"]);
+    assert_eq!(server.fetch("SELECT text FROM thesis.chapters"), ["irreplaceable"]);
     // Views and routines count as foreign objects as well.
-    server.ask("CREATE DATABASE routines");
-    server.ask("CREATE FUNCTION routines.answer() RETURNS INT RETURN 42");
+    server.fetch("CREATE DATABASE routines");
+    server.fetch("CREATE FUNCTION routines.answer() RETURNS INT RETURN 42");
     let output = server.run(&place, "innodb", "routines", "", PASSWORD);
     refused(&place, &output, &["routines is not empty", "answer"]);
 }
@@ -152,5 +152,5 @@ fn setting_unlike_the_existing_server_shows_both_values() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
     assert!(cause.contains("innodb_page_size was asked to be 4096 and is 16384"), "{cause}");
-    assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()), "nothing was made");
+    assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()), "nothing was made");
 }

@@ -36,8 +36,8 @@ fn command_of(place: &TestDir, server: &Existing, workload: &str, loop_s: u32, m
 
 /// Waits until a run's trial has reported an interval of a phase.
 fn await_phase(place: &TestDir, run: &mut Child, phase: &str) {
-    let told = || std::fs::read_to_string(place.path(TRIAL).join("intervals.ndjson")).unwrap_or_default();
-    while !told().contains(&format!("\"{phase}\"")) {
+    let reported = || std::fs::read_to_string(place.path(TRIAL).join("intervals.ndjson")).unwrap_or_default();
+    while !reported().contains(&format!("\"{phase}\"")) {
         assert!(run.try_wait().unwrap().is_none(), "it ended before its {phase}: {}", place.report());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -84,7 +84,7 @@ fn run_killed_in_drain_leaves_server_settings_unchanged() {
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
-    assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()));
+    assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()));
     assert_eq!(changed(&before, &state(&server)), Vec::<Vec<_>>::new());
     assert!(place.is_clean());
 }
@@ -115,7 +115,7 @@ fn server_restarted_in_the_loops_is_drained_and_restored() {
     assert_eq!(counter("Innodb_data_written"), None, "it is counted from another start");
     let written = trial["charged"]["redo_kb_per_op"].as_f64();
     assert_eq!(written, None, "a difference over two starts is none: {written:?}");
-    assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()), "the schema that was made is removed");
+    assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()), "the schema that was made is removed");
 }
 
 /// Transactions in progress when the connections were lost are in doubt; all others are present once, and consistent.
@@ -223,8 +223,8 @@ fn clients_above_configured_limit_are_refused_early() {
 fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
-    server.ask("GRANT ALL ON lab.* TO lab@localhost");
+    server.fetch(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
+    server.fetch("GRANT ALL ON lab.* TO lab@localhost");
     let run = || {
         let mut command = place.short_run("innodb", &["--set", &server.dsn_of("lab", "lab", "")]);
         command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap()
@@ -235,7 +235,7 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     assert!(words.contains("settle and drain need what the user may not do"), "{words}");
     assert!(words.contains("GRANT RELOAD, PROCESS ON *.* TO 'lab'@'localhost'"), "{words}");
     assert!(!place.path("out").exists(), "nothing was created");
-    server.ask("GRANT RELOAD, PROCESS ON *.* TO lab@localhost");
+    server.fetch("GRANT RELOAD, PROCESS ON *.* TO lab@localhost");
     let output = run();
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(place.report()["trials"][0]["status"], "done");

@@ -111,7 +111,7 @@ fn null_server_out_of_descriptors_rejects_only_new_clients() {
 }
 
 #[test]
-fn each_signal_that_asks_it_to_end_takes_its_socket_with_it() {
+fn each_termination_signal_removes_the_socket() {
     for signal in ["-INT", "-TERM", "-USR1"] {
         let place = TestDir::new();
         let server = Server::start(&place, 64);

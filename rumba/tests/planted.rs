@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use served::{PATIENCE, Served};
 
 /// A user that no system has.
-const STRANGER: u32 = 12_345;
+const OUTSIDER: u32 = 12_345;
 const PRECIOUS: &str = "irreplaceable";
 const NAME: &str = "<script>\n\u{1b}[2J?#%&\"";
 const TRIAL: &str = "trials/001-null-c2-r1";
@@ -90,9 +90,9 @@ fn plant_everything(results: &Path) {
 fn printed(mut command: Command) -> std::process::Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id();
-    let (said, heard) = channel();
+    let (said, received) = channel();
     std::thread::spawn(move || said.send(child.wait_with_output().unwrap()));
-    heard.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+    received.recv_timeout(PATIENCE).unwrap_or_else(|_| {
         common::kill("-KILL", pid);
         panic!("{command:?} waits");
     })
@@ -126,8 +126,8 @@ fn library_lists_planted_results_without_blocking_on_them() {
     let served = Served::start(place.rumba(&["serve"]));
     let list = await_all_read(&served);
     assert!(list.contains("10 of 10 results"), "{list}");
-    for told in ["experiment.json cannot be read: it is a pipe", "was written in format 2; this version reads"] {
-        assert!(list.contains(told), "{told}: {list}");
+    for reported in ["experiment.json cannot be read: it is a pipe", "was written in format 2; this version reads"] {
+        assert!(list.contains(reported), "{reported}: {list}");
     }
     assert!(!list.contains("<script>") && list.contains("results/%3Cscript%3E%0A%1B"), "{list}");
     for (status, names) in [(200, ["a", "record", "pipes", "huge"].as_slice()), (500, &["pipe", "later", "half"])] {
@@ -148,8 +148,8 @@ fn library_lists_planted_results_without_blocking_on_them() {
         ("link", "experiment.toml", "it is a link"),
     ] {
         let missing = served.data(&format!("results/{name}/report.json"))["missing"].clone();
-        let is_told = |line: &Value| line.as_str().is_some_and(|line| line.contains(file) && line.contains(why));
-        assert!(missing.as_array().unwrap().iter().any(is_told), "{name}, {file}: {missing}");
+        let is_reported = |line: &Value| line.as_str().is_some_and(|line| line.contains(file) && line.contains(why));
+        assert!(missing.as_array().unwrap().iter().any(is_reported), "{name}, {file}: {missing}");
     }
     assert_eq!(served.get("compare?base=a&other=huge").0, 200);
     assert_eq!(served.get("beside?base=a&other=pipes").0, 200);
@@ -174,14 +174,14 @@ fn report_and_history_skip_pipes_and_unreadable_results() {
     assert!(text(&output).contains("it is a pipe"), "{}", text(&output));
     let history = printed(place.rumba(&["history", "results", "--json"]));
     assert!(history.status.success(), "{}", text(&history));
-    let told: Value = serde_json::from_slice(&history.stdout).unwrap();
+    let reported: Value = serde_json::from_slice(&history.stdout).unwrap();
     let runs: Vec<&str> =
-        told["points"].as_array().unwrap().iter().filter_map(|point| point["directory"].as_str()).collect();
-    assert!(runs.contains(&"results/a") && !runs.contains(&"results/later"), "{told}");
+        reported["points"].as_array().unwrap().iter().filter_map(|point| point["directory"].as_str()).collect();
+    assert!(runs.contains(&"results/a") && !runs.contains(&"results/later"), "{reported}");
     let said = String::from_utf8_lossy(&history.stderr).into_owned();
     for (name, why) in [("pipe", "it is a pipe"), ("later", "format 2"), ("half", "cannot be read")] {
-        let is_told = |line: &str| line.starts_with(&format!("left out: results/{name}")) && line.contains(why);
-        assert!(said.lines().any(is_told), "{name}: {said}");
+        let is_reported = |line: &str| line.starts_with(&format!("left out: results/{name}")) && line.contains(why);
+        assert!(said.lines().any(is_reported), "{name}: {said}");
     }
     // A gate must not pass because the run that would fail it cannot be read.
     let gated = printed(place.rumba(&["history", "results", "--fail-if", "worse"]));
@@ -244,14 +244,14 @@ fn forged_library_cache_is_ignored_and_notes_keep_owner() {
         let served = Served::start(place.rumba(&["serve"]));
         assert!(served.get("").1.contains("forged"), "its own is believed: this is how it would be shown");
     }
-    chown(&cache, Some(STRANGER), Some(STRANGER)).unwrap();
+    chown(&cache, Some(OUTSIDER), Some(OUTSIDER)).unwrap();
     let notes = results.join("library.json");
     fs::write(&notes, json!({ "format": 1, "results": {} }).to_string()).unwrap();
-    chown(&notes, Some(STRANGER), Some(STRANGER)).unwrap();
+    chown(&notes, Some(OUTSIDER), Some(OUTSIDER)).unwrap();
     let served = Served::start(place.rumba(&["serve"]));
     assert!(!await_all_read(&served).contains("forged"));
     assert_eq!(served.post("note", "name=a&note=seen").0, 303);
-    assert_eq!(fs::metadata(&notes).unwrap().uid(), STRANGER);
+    assert_eq!(fs::metadata(&notes).unwrap().uid(), OUTSIDER);
     assert_eq!(fs::read_to_string(&cache).unwrap(), forged, "it is the stranger's");
 }
 

@@ -40,8 +40,8 @@ fn command(place: &TestDir, server: &PostgreSql, loop_s: u32, more: &[&str]) -> 
 /// Kills the server in the middle of the first loop, and starts it again.
 fn crash_in_the_loop(place: &TestDir, server: &PostgreSql, run: &mut Child) {
     let intervals = place.path("out/trials/001-postgresql-c2-r1/intervals.ndjson");
-    let told = || std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"");
-    while !told() {
+    let reported = || std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"");
+    while !reported() {
         assert!(run.try_wait().unwrap().is_none(), "it ended before its loop: {}", place.report());
         std::thread::sleep(Duration::from_millis(20));
     }

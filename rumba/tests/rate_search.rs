@@ -70,7 +70,7 @@ fn rate_search_finds_highest_rate_and_records_every_probe() {
 
 /// The found rate is not compared, because the probes are so short that the next search finds another.
 #[test]
-fn a_search_that_lacks_a_probe_begins_anew() {
+fn search_restarts_when_a_probe_is_missing() {
     let place = TestDir::new();
     let search = ["clients=4", "warmup=50ms", "loop=500ms", "queue=shared", "rate=max(p95 < 40ms)"];
     let output = before_others(reads(&place, 4000, &search)).output().unwrap();
@@ -159,8 +159,9 @@ fn search_over_null_server() -> Value {
     let at = format!("server=mongodb:///null?socket={}", server.socket.display());
     let (clients, rate) = (format!("clients={CLIENTS}"), format!("rate=max(p99 < {LIMIT_MS}ms)"));
     let mut command = place.rumba(&["run", "linkbench", "--engine", "mongodb", "--out", "out", "--quiet"]);
-    let told = ["maxid1=1000", "load_clients=1", "loops=1", "verify=false", "warmup=500ms", "loop=2s", "backlog=1s"];
-    for set in READS_OF_NODES.iter().copied().chain(told).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
+    let reported =
+        ["maxid1=1000", "load_clients=1", "loops=1", "verify=false", "warmup=500ms", "loop=2s", "backlog=1s"];
+    for set in READS_OF_NODES.iter().copied().chain(reported).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
         command.args(["--set", set]);
     }
     let output = before_others(command).output().unwrap();

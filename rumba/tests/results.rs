@@ -41,8 +41,8 @@ fn report(place: &TestDir, results: &Path) -> Value {
 
 /// Whether a trial completed. On a busy host its seconds may have been delayed, which this test ignores.
 fn is_measured(trial: &Value) -> bool {
-    let is_told = phase(trial, "loops").is_some_and(|loops| loops["ops"].as_u64() > Some(0));
-    is_told && (trial["status"] == "done" || trial["status"] == "suspended")
+    let is_reported = phase(trial, "loops").is_some_and(|loops| loops["ops"].as_u64() > Some(0));
+    is_reported && (trial["status"] == "done" || trial["status"] == "suspended")
 }
 
 fn missing(report: &Value) -> String {
@@ -70,6 +70,8 @@ fn runs_of_the_same_second_have_results_of_their_own() {
         .collect();
     measured.sort();
     assert_eq!(measured, ["lmdb", "null", "rocksdb", "sqlite", "sqlite"], "{said:?}");
+    let listed = text(&place.rumba(&["report", "results"]).output().unwrap());
+    assert_eq!(listed.matches("  linkbench, 1 trial").count(), 5, "{listed}");
     assert!(place.is_clean());
 }
 
@@ -138,7 +140,7 @@ fn trial(results: &Path, engine: &str) -> PathBuf {
 }
 
 /// The readable seconds of a phase in a trial's intervals.
-fn seconds_told(trial: &Path, phase: &str) -> f64 {
+fn seconds_reported(trial: &Path, phase: &str) -> f64 {
     let intervals = std::fs::read_to_string(trial.join("intervals.ndjson")).unwrap();
     let intervals = intervals.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     intervals.filter(|interval| interval["phase"] == phase).map(|interval| interval["seconds"].as_f64().unwrap()).sum()
@@ -163,16 +165,20 @@ fn full_results_disk_loses_at_most_one_interval() {
         assert!(place_of("out is full: nothing more is run") < place_of("FAILED in loop 1"), "{engine}: {said}");
         assert!(said.contains("1 trial not run (make room there"), "{engine}: {said}");
         let report = report(&place, &out);
-        let told = &report["trials"][0];
-        assert_eq!((&told["status"], &told["failure"]["phase"]), (&"failed".into(), &"loop 1".into()), "{engine}");
-        let cause = told["failure"]["cause"].as_str().unwrap();
+        let reported = &report["trials"][0];
+        assert_eq!(
+            (&reported["status"], &reported["failure"]["phase"]),
+            (&"failed".into(), &"loop 1".into()),
+            "{engine}"
+        );
+        let cause = reported["failure"]["cause"].as_str().unwrap();
         assert!(cause.starts_with("results-disk-full: "), "{engine}: {cause}");
-        assert!(told["warnings"].to_string().contains("\"results-disk-full\""), "{engine}");
+        assert!(reported["warnings"].to_string().contains("\"results-disk-full\""), "{engine}");
         assert_eq!(missing(&report), "[\"002-ENGINE-c2-r2: was not run\"]".replace("ENGINE", engine));
-        let (load, cut_off) = (phase(told, "load").unwrap(), phase(told, "loop 1").unwrap());
+        let (load, cut_off) = (phase(reported, "load").unwrap(), phase(reported, "loop 1").unwrap());
         assert!(load["ops"].as_u64().unwrap() > 0 && cut_off["ops"].as_u64().unwrap() > 0, "{engine}");
         assert_eq!(cut_off["complete"], false, "{engine}");
-        let lost_s = cut_off["seconds"].as_f64().unwrap() - seconds_told(&trial(&out, engine), "loop 1");
+        let lost_s = cut_off["seconds"].as_f64().unwrap() - seconds_reported(&trial(&out, engine), "loop 1");
         assert!(lost_s < 1.1, "{engine}: {lost_s} s are lost");
         let page = std::fs::read_to_string(out.join("report.html")).unwrap();
         assert!(page.trim_end().ends_with("</html>") && page.contains("results-disk-full"), "{engine}");
@@ -302,9 +308,9 @@ fn an_engine_is_looked_at_while_clients_load_and_work() {
             looks[0]
         );
         let of_engine = |trial: &&Value| trial["engine"] == engine;
-        let told = report["trials"].as_array().unwrap().iter().find(of_engine).unwrap();
+        let reported = report["trials"].as_array().unwrap().iter().find(of_engine).unwrap();
         for during in ["load", "warmup"] {
-            let phase = phase(told, during).unwrap();
+            let phase = phase(reported, during).unwrap();
             // A sample requested at the beginning of the phase is taken a moment later.
             let [from, until] = [-0.2, 5.0].map(|more| phase["start_s"].as_f64().unwrap() + more);
             assert!(at_s.iter().any(|at_s| (from..until).contains(at_s)), "{engine}, {during} from {from}: {at_s:?}");
@@ -332,7 +338,7 @@ fn one_bad_byte_hides_one_second_and_no_trial() {
 }
 
 #[test]
-fn a_refusal_that_nobody_can_read_keeps_its_exit_code() {
+fn refusal_keeps_its_exit_code_when_output_is_closed() {
     let place = TestDir::new();
     for (words, code) in [(&["run", "no-such.toml"][..], 2), (&["sysbench", "--no-such-option=1", "cpu", "run"][..], 1)]
     {

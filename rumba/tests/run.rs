@@ -60,7 +60,7 @@ fn every_metric_or_its_absence(engine: &str, name: &str, phase: &Value) {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_and_tells_response_from_service() {
+fn open_loop_keeps_its_rate_and_separates_response_from_service() {
     let place = TestDir::new();
     let sets = ["--set", "rate=2000", "--set", "loop=2s", "--set", "loops=1"];
     let output = place.short_run("null", &sets).output().unwrap();

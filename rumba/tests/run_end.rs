@@ -92,10 +92,10 @@ fn holds_every_arrival(trial: &Value) {
     };
     let (warmup, run) = (phase(trial, "warmup").unwrap(), phase(trial, "loop 1").unwrap());
     let seconds = warmup["seconds"].as_f64().unwrap() + run["seconds"].as_f64().unwrap();
-    let told = begun(warmup) + begun(run) + run["backlog"]["not_begun"].as_u64().unwrap();
+    let reported = begun(warmup) + begun(run) + run["backlog"]["not_begun"].as_u64().unwrap();
     // The phases' clock starts and ends almost at the same time as the clients'.
     let (least, most) = (due_before(seconds - 0.1), due_before(seconds + 0.1));
-    assert!((least..=most).contains(&told), "{told} of {least} to {most} arrivals; {}", run["backlog"]);
+    assert!((least..=most).contains(&reported), "{reported} of {least} to {most} arrivals; {}", run["backlog"]);
     assert!(seconds >= WARMUP_S + LOOP_S, "{seconds}");
 }
 
@@ -229,8 +229,8 @@ fn stall_in_closed_loop_is_one_long_response_per_client() {
             assert!(max_ms < stall_ms + 1_000.0, "{driver}: {max_ms} of {stall_ms} ms");
         }
         // Four slow operations among hundreds: no other client had a request meanwhile, so none waited.
-        let asked = response(run, "p99_ms").as_f64().unwrap();
-        assert!(run["ops"].as_u64().unwrap() > 100 * CLIENTS && asked < 0.5 * stall_ms, "{driver}: {asked} ms");
+        let requested = response(run, "p99_ms").as_f64().unwrap();
+        assert!(run["ops"].as_u64().unwrap() > 100 * CLIENTS && requested < 0.5 * stall_ms, "{driver}: {requested} ms");
         assert_eq!(run["backlog"]["open"], 0);
         assert_eq!(run["ops"].as_u64().unwrap(), ops.iter().map(|op| op["count"].as_u64().unwrap()).sum::<u64>());
     });

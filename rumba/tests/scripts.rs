@@ -373,14 +373,14 @@ fn options_and_commands_of_a_script_are_read() {
             no = { function() return false end } }";
     run.options.push(("tables".into(), OptionValue::Number(7.0)));
     let interpreter = run.load(script).unwrap();
-    let told: Vec<String> = interpreter
+    let reported: Vec<String> = interpreter
         .declared()
         .unwrap()
         .iter()
         .map(|option| format!("{} {:?} {:?}", option.name, option.kind, option.default.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "auto_inc Flag Some(\"on\")",
             "list List Some(\"a,b\")",
@@ -436,24 +436,24 @@ fn a_script_looks_at_what_is_given_for_its_options() {
 }
 
 #[test]
-fn what_statements_take_is_told_once() {
+fn statement_cost_is_reported_once() {
     let run = Run::new();
     let stopwatch = Stopwatch::default();
     assert_eq!(stopwatch.take(), None);
     let mut session = stopwatch.over(run.host.connect(0, 0, 0).unwrap());
-    let mut ask = |sql: &str| {
+    let mut fetch = |sql: &str| {
         session.submit_text(sql).unwrap();
         let mut context = Context::from_waker(std::task::Waker::noop());
         let answer = session.poll_answer(&mut context, &mut |_| std::thread::sleep(Duration::from_millis(2)));
         assert!(matches!(answer, Poll::Ready(Ok(_))), "{sql}: {answer:?}");
     };
-    ask("VALUES (1), (2)");
-    let told = stopwatch.take().unwrap();
-    assert!(told.executing.sum_ns > 0 && told.fetching.sum_ns >= 4_000_000, "{told:?}");
-    ask("CREATE TABLE t (a INTEGER)");
-    let told = stopwatch.take().unwrap();
-    assert!(told.executing.sum_ns > 0, "{told:?}");
-    assert_eq!(told.fetching, Latency::default(), "it has no rows");
+    fetch("VALUES (1), (2)");
+    let reported = stopwatch.take().unwrap();
+    assert!(reported.executing.sum_ns > 0 && reported.fetching.sum_ns >= 4_000_000, "{reported:?}");
+    fetch("CREATE TABLE t (a INTEGER)");
+    let reported = stopwatch.take().unwrap();
+    assert!(reported.executing.sum_ns > 0, "{reported:?}");
+    assert_eq!(reported.fetching, Latency::default(), "it has no rows");
     assert_eq!(stopwatch.take(), Some(StatementTimes::default()), "it was told already");
     drop(session);
     assert!(stopwatch.take().is_some());
@@ -525,7 +525,7 @@ fn what_sysbench_has_besides_statements_answers_too() {
 
 /// Guards against a wrong label: the percentile 99.9 was once called 99.
 #[test]
-fn reports_of_scripts_name_the_percentile_that_they_tell() {
+fn script_reports_name_their_percentile() {
     let run = Run::new();
     for (percent, named) in [("99.9", "lat (ms,99.9%): 1.50 "), ("95", "lat (ms,95%): 1.50 ")] {
         let script = format!(

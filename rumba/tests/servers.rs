@@ -99,7 +99,7 @@ fn document_run_verifies_cleanly_and_matches_the_oracle() {
 }
 
 /// Two families of servers in one experiment, for any user. Their trials ended with everything verified.
-fn run_beside_each_other(place: &TestDir, mut run: Command) {
+fn run_next_to_each_other(place: &TestDir, mut run: Command) {
     let output = run.output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -117,13 +117,13 @@ fn run_beside_each_other(place: &TestDir, mut run: Command) {
 
 #[test]
 #[needs(PostgreSql, MariaDb)]
-fn servers_of_two_families_run_beside_each_other() {
+fn servers_of_two_families_run_side_by_side() {
     let place = TestDir::new();
-    run_beside_each_other(&place, place.short_run("postgresql,innodb", &[]));
+    run_next_to_each_other(&place, place.short_run("postgresql,innodb", &[]));
 }
 
 /// An unprivileged user, which exists on every Debian.
-const NOBODY: u32 = 65_534;
+const NO_USER: u32 = 65_534;
 
 #[test]
 #[needs(Root, PostgreSql, MariaDb)]
@@ -132,13 +132,13 @@ fn unprivileged_user_runs_two_server_families_together() {
     // A directory that the user can reach, because the program may lie below a directory that only root can.
     let program = place.path("rumba");
     rumba_testkit::process::executable(&std::fs::read(env!("CARGO_BIN_EXE_rumba")).unwrap(), &program);
-    chown(place.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
-    let asked = place.short_run("postgresql,innodb", &[]);
+    chown(place.path(""), Some(NO_USER), Some(NO_USER)).unwrap();
+    let requested = place.short_run("postgresql,innodb", &[]);
     let mut run = Command::new(program);
-    run.args(asked.get_args()).current_dir(place.path("")).uid(NOBODY).gid(NOBODY);
+    run.args(requested.get_args()).current_dir(place.path("")).uid(NO_USER).gid(NO_USER);
     run.env("XDG_STATE_HOME", place.path("state")).env("RUMBA_CACHE", place.path("cache"));
     run.env("HOME", place.path("")).env("TMPDIR", place.path("")).env("NO_COLOR", "1");
-    run_beside_each_other(&place, run);
+    run_next_to_each_other(&place, run);
 }
 
 /// The messages of servers about unknown or deprecated variables.

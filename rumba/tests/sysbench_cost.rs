@@ -91,19 +91,19 @@ impl Pace for Paused {
 fn a_client_with_its_interpreter_is_small() {
     // The memory of interpreters is allocated for several of them at once.
     const CLIENTS: usize = 40;
-    // 173,000 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
+    // 177,400 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
     // counted here.
-    const MOST: i64 = 175_000;
+    const MOST: i64 = 179_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let cells = Arc::new(Cells::new(1));
     let socket = dir.path().join("s");
-    let asked = ScriptInvocation::run(socket.to_str().unwrap(), "oltp_point_select");
+    let requested = ScriptInvocation::run(socket.to_str().unwrap(), "oltp_point_select");
     let mut runs = Vec::new();
     let before = allocations::bytes();
     for _ in 0..CLIENTS {
         // They are measured, and freed with the test's process.
-        let client = Box::leak(Box::new(asked.client().unwrap()));
+        let client = Box::leak(Box::new(requested.client().unwrap()));
         let pace = Box::leak(Box::new(Paused { pace: ClientPace::alone(cells.clone()), left: 1_000 }));
         let mut run = client.run(pace);
         assert!(run.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -118,8 +118,9 @@ fn a_client_with_its_interpreter_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn point_select_script_stays_within_its_instruction_limit() {
-    // From 1860 to 1890 are counted in a debug build, including the allocation counter; 1321 in the release.
-    const MOST: u64 = 1955;
+    // From 1960 to 2010 are counted in a debug build, including the allocation counter. Before statements without rows
+    // were counted, and ranges beyond 32 bits were drawn, it was 1860 to 1890.
+    const MOST: u64 = 2040;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let but_for = Some("*calibrate_the_clock*");
@@ -137,9 +138,9 @@ fn calibrate_the_clock() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn point_selects() {
-    let Some(asked) = instructions::asked() else { return };
+    let Some(requested) = instructions::requested() else { return };
     calibrate_the_clock();
-    events(&asked.directory, asked.operations, "oltp_point_select");
+    events(&requested.directory, requested.operations, "oltp_point_select");
 }
 
 /// A row of `prepare`: drawn, placed next to others, and sent by COM_STMT_BULK_EXECUTE.
@@ -156,17 +157,17 @@ fn a_row_of_prepare_takes_no_more_instructions_than_allowed() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn rows_of_prepare() {
-    let Some(asked) = instructions::asked() else { return };
+    let Some(requested) = instructions::requested() else { return };
     let begins =
         ["CREATE DATABASE IF NOT EXISTS rows_of_prepare", "USE rows_of_prepare", "DROP TABLE IF EXISTS sbtest1"];
-    let asked = ScriptInvocation {
-        socket: asked.directory.to_str().unwrap(),
+    let requested = ScriptInvocation {
+        socket: requested.directory.to_str().unwrap(),
         begins: &begins,
         script: "oltp_point_select",
         command: "prepare",
-        options: &[("table_size", asked.operations as f64)],
+        options: &[("table_size", requested.operations as f64)],
     };
-    let interpreter = Interpreter::new(&asked.setup().unwrap(), 0, Arc::default()).unwrap();
+    let interpreter = Interpreter::new(&requested.setup().unwrap(), 0, Arc::default()).unwrap();
     assert!(interpreter.call_command("prepare").unwrap());
 }
 
@@ -188,7 +189,7 @@ fn random_points_script_stays_within_its_instruction_limit() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn random_points() {
-    let Some(asked) = instructions::asked() else { return };
+    let Some(requested) = instructions::requested() else { return };
     calibrate_the_clock();
-    events(&asked.directory, asked.operations, "select_random_points");
+    events(&requested.directory, requested.operations, "select_random_points");
 }

@@ -20,10 +20,10 @@ use std::process::{Command, Output};
 use common::{TestDir, text};
 use existing::{Existing, PASSWORD};
 use laws::{Level, Verdict};
-use rumba_engine_api::engine::Brought;
+use rumba_engine_api::engine::ExternalLibrary;
 
 /// Third-party scripts, which are not part of this repository.
-const SCRIPTS: Brought = Brought { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
+const SCRIPTS: ExternalLibrary = ExternalLibrary { variable: "RUMBA_SYSBENCH_SCRIPTS", page: "docs/sysbench.md" };
 
 fn sysbench(place: &TestDir, script: &str, words: &[&str]) -> Output {
     std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();
@@ -50,7 +50,7 @@ fn intervals(said: &str) -> Vec<&str> {
 
 /// Guards against lost counts: the interval of a checkpoint once had counts near 0, because the checkpoint took them.
 #[test]
-fn an_interval_with_a_checkpoint_tells_all_that_happened_in_it() {
+fn interval_with_a_checkpoint_reports_all_its_events() {
     let place = TestDir::new();
     let script = "function event() ffi.C.usleep(2000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end";
     let words = ["--time=4", "--report-interval=2", "--report-checkpoints=1,3", "run"];
@@ -88,7 +88,7 @@ fn clients_that_are_not_ready_in_time_end_the_program() {
 /// Guards against warmup effects in the results: events waiting at the end of a warmup were once served after it, and
 /// their wait counted as response time.
 #[test]
-fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
+fn warmup_waits_are_excluded_from_the_measurement() {
     let place = TestDir::new();
     // The first event takes the whole warmup and half a second more.
     let script = "local is_first = true
@@ -194,7 +194,7 @@ fn run_failing_early_leaves_no_stale_json_report() {
     ] {
         std::fs::write(place.path("r.json"), "{}").unwrap();
         let output = sysbench(&place, script, &["--report-json=r.json", "--thread-init-timeout=1", "run"]);
-        assert!(!output.status.success() && !text(&output).contains("Throughput:"), "{}", text(&output));
+        assert!(!output.status.success() && !text(&output).contains("General statistics:"), "{}", text(&output));
         let json = document(&place);
         assert!(json["total"].is_null() && json["failures"][0] == failure, "{json}");
     }
@@ -223,7 +223,7 @@ fn unwritable_json_report_is_refused_before_start() {
 }
 
 #[test]
-fn what_fails_before_the_run_is_told_without_its_banner() {
+fn failure_before_the_run_is_reported_without_the_run_banner() {
     let place = TestDir::new();
     for (script, words) in [
         ("function init() error('no') end function event() end", "FATAL: `init' function failed: own.lua:2: no"),
@@ -241,7 +241,7 @@ fn what_fails_before_the_run_is_told_without_its_banner() {
 }
 
 #[test]
-fn a_name_in_a_file_of_options_that_nobody_knows_is_warned_of() {
+fn unknown_name_in_an_options_file_raises_a_warning() {
     let place = TestDir::new();
     std::fs::write(place.path("own.cnf"), "threads=1\ntabels=4\ntables=2\ntables=3\n").unwrap();
     let script = "sysbench.cmdline.options = { tables = {'How many', 1} }
@@ -358,7 +358,7 @@ fn reports_of_a_script_s_choice_are_the_ones_that_come() {
 fn gc_finalizer_inside_a_call_may_query_mariadb() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE sbtest");
+    server.fetch("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let password = format!("--mysql-password={PASSWORD}");
     let words = [&socket, "--mysql-user=root", &password, "prepare"];
@@ -495,7 +495,7 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 /// Runs each script unchanged, here and in sysbench with the same arguments: it must run here if it runs there, with as
 /// many events.
 #[test]
-#[needs(Brought(SCRIPTS), Sysbench, MariaDb)]
+#[needs(ExternalLibrary(SCRIPTS), Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
     let place = TestDir::new();
     let server = Existing::start(&[]);

@@ -309,8 +309,8 @@ fn a_module_in_c_is_a_part_of_the_script_s_text() {
     let script = "local twice = require('twice') function event() assert(twice(2) == 4) end";
     std::fs::write(place.path("mine.lua"), script).unwrap();
     let all = trials(&place, "sqlite", &["script=mine.lua"]);
-    let told = all[0]["conditions"][SCRIPT_TEXT].as_str().unwrap();
-    assert!(told.contains(" bytes with a module, SHA-256 "), "{told}");
+    let reported = all[0]["conditions"][SCRIPT_TEXT].as_str().unwrap();
+    assert!(reported.contains(" bytes with a module, SHA-256 "), "{reported}");
 }
 
 /// A script's options work like the experiment's own settings: in its file, on the command line in any order, and

@@ -107,11 +107,11 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
         conflicts.abs_diff(retries) <= 100 * 4 && ((conflicts > 0) == (retries > 0) || conflicts.max(retries) <= 4),
         "{conflicts}, {retries}: {loops}"
     );
-    let told = place.rumba(&["report", "out"]).output().unwrap();
-    assert_eq!(text(&told).contains("Tried again in the loops"), conflicts > 0, "{}", text(&told));
+    let reported = place.rumba(&["report", "out"]).output().unwrap();
+    assert_eq!(text(&reported).contains("Tried again in the loops"), conflicts > 0, "{}", text(&reported));
     let rolled_back = loops["op_types"]["new_order_rolled_back"]["count"].as_u64().unwrap_or_default();
     let apart = format!("clients: {rolled_back} undone on purpose");
-    assert_eq!(text(&told).contains(&apart), rolled_back > 0, "{}", text(&told));
+    assert_eq!(text(&reported).contains(&apart), rolled_back > 0, "{}", text(&reported));
     for proof in ["verify load", "verify"] {
         let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
         assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");
@@ -157,7 +157,7 @@ fn tpcc_runs_over_keys_and_values() {
 
 /// As with WiredTiger: a transaction has a snapshot; an order status is not a transaction.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn tpcc_runs_over_the_fractal_tree() {
     assert_eq!(runs("fractal-tree", None, "plain"), ["i9 phantom"]);
 }
@@ -227,7 +227,7 @@ fn what_is_lost_is_counted_for_each_durability() {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
-    let told = text(&place.rumba(&["report", "out"]).output().unwrap());
+    let reported = text(&place.rumba(&["report", "out"]).output().unwrap());
     for durability in ["sync", "no-sync", "none"] {
         let engine = format!("rocksdb[durability={durability}]");
         let trials = report["trials"].as_array().unwrap();
@@ -242,10 +242,11 @@ fn what_is_lost_is_counted_for_each_durability() {
         assert_eq!(lost > 0, durability == "none", "{engine}: {recovery}");
         assert_eq!(is_warned, lost > 0, "{engine}: {}", trial["warnings"]);
         assert!(damage == 0 || durability == "none", "{engine}: {recovery}");
-        let row = told.lines().find(|line| line.ends_with(&engine) && line.contains("non-repeatable read")).unwrap();
+        let row =
+            reported.lines().find(|line| line.ends_with(&engine) && line.contains("non-repeatable read")).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
         let row = [durability, &acknowledged.to_string(), &lost.to_string(), &damage.to_string()];
-        assert!(cells.windows(row.len()).any(|cells| cells == row), "{row:?}: {told}");
+        assert!(cells.windows(row.len()).any(|cells| cells == row), "{row:?}: {reported}");
     }
 }
 
@@ -296,7 +297,7 @@ fn each_warehouse_split_is_a_test_with_its_own_load() {
     let output = place.rumba(&["run", "splits.toml", "--out", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
-    let told: Vec<String> = report["trials"]
+    let reported: Vec<String> = report["trials"]
         .as_array()
         .unwrap()
         .iter()
@@ -309,7 +310,7 @@ fn each_warehouse_split_is_a_test_with_its_own_load() {
         .collect();
     let (one, two) = ("sqlite/1x2: 1 of 2, from", "sqlite/2x1: 2 of 1, from");
     let expected = [(one, "null"), (two, "null"), (one, "1"), (two, "2"), (one, "1"), (two, "2")];
-    assert_eq!(told, expected.map(|(what, from)| format!("{what} {from}")));
+    assert_eq!(reported, expected.map(|(what, from)| format!("{what} {from}")));
     assert_ne!(report["summary"]["claims"][0]["seen"], false, "{}", report["summary"]["claims"]);
 }
 

@@ -77,13 +77,13 @@ fn last_repeat_ends_run_with_sequentially_corrected_p_values() {
 #[test]
 fn what_cannot_be_decided_is_refused_before_anything_runs() {
     let place = place();
-    for (args, told) in [
+    for (args, reported) in [
         (&["--until-decided", "--engine", "lmdb"][..], "until_decided needs two engines to compare"),
         (&["--until-decided", "--at-most", "5"], "needs more than 5 repeats"),
         (&["--at-most", "9"], "--until-decided"),
     ] {
         let output = place.rumba(&[&["run", "experiment.toml"], args].concat()).output().unwrap();
         let said = text(&output);
-        assert!(output.status.code() == Some(2) && said.contains(told), "{args:?}: {said}");
+        assert!(output.status.code() == Some(2) && said.contains(reported), "{args:?}: {said}");
     }
 }

@@ -117,8 +117,9 @@ fn gate_over_sequential_runs_fails_beyond_allowed_drift() {
         for (drift, code, verdict) in [("0%", 3, "IS SO"), ("2%", 3, "IS SO"), ("5%", 0, "undecided")] {
             let (ended, text) = said(&place, &[&gate[..], &["--allow-drift", drift]].concat());
             assert_eq!(ended, code, "{command} {drift}: {text}");
-            let told = format!("fail-if ops_per_s < 1: null, 2 clients: {verdict} (the ratio of the medians is 0.970");
-            assert!(text.contains(&told), "{command} {drift}: {text}");
+            let reported =
+                format!("fail-if ops_per_s < 1: null, 2 clients: {verdict} (the ratio of the medians is 0.970");
+            assert!(text.contains(&reported), "{command} {drift}: {text}");
         }
         let (ended, text) = said(&place, &gate);
         assert!(ended == 0 && text.contains("allowed to have moved it by 5%"), "{command}: {text}");

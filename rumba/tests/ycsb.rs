@@ -250,14 +250,14 @@ const COUNT: usize = 0;
 const KEYS: usize = 1;
 const VALUES: usize = 2;
 const UPDATES: usize = 3;
-const ASKED: usize = 4;
+const REQUESTED: usize = 4;
 
 fn uniform_lengths() -> [(&'static str, Value); 2] {
     [("fieldlengthdistribution", Value::Text("uniform".to_owned())), ("insertorder", Value::Text("ordered".to_owned()))]
 }
 
 #[test]
-fn what_a_client_was_told_is_there_and_is_all_looked_at() {
+fn acknowledged_writes_are_present_and_all_are_checked() {
     let field = [("readallfields", Value::Bool(false)), ("writeallfields", Value::Bool(true))];
     for more in [&[][..], &uniform_lengths(), &field] {
         let both = [Worked::new(&Sqlite, more), Worked::new(&Lmdb, more)];
@@ -415,10 +415,10 @@ fn scans_that_return_too_few_records_are_found() {
         let session = Shortened { session: worked.keys(), most, fewer };
         run(worked.bound.client(Session::Kv(Box::new(session)), ALONE, 2).unwrap(), 1000);
         let broken = worked.broken();
-        let [(ASKED, missed)] = broken[..] else { panic!("{broken:?}") };
+        let [(REQUESTED, missed)] = broken[..] else { panic!("{broken:?}") };
         // One row for each scan, or one row too few for scans of many lengths.
         assert!(if most == 1 { missed == 1 } else { missed > 10 }, "{missed}");
-        let examples = &worked.checks()[ASKED].examples;
+        let examples = &worked.checks()[REQUESTED].examples;
         assert!(examples.iter().any(|example| example.starts_with("a scan from user")), "{examples:?}");
     }
 }

@@ -208,7 +208,7 @@ pub fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
             for pair in 1..=wanted.pairs {
                 let directory = results.join(format!("{engine}-{}/{pair:02}", mode.name()));
                 comparisons.push(compared(&program, engine, mode, &directory)?);
-                told(&format!("{engine}, {}: {pair} of {} pairs", mode.name(), wanted.pairs));
+                reported(&format!("{engine}, {}: {pair} of {} pairs", mode.name(), wanted.pairs));
             }
             let cell = Cell::of(&comparisons);
             println!("{}", page::line(engine, mode, &cell));
@@ -225,7 +225,7 @@ pub fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
 }
 
 /// A line that the next one overwrites on a terminal.
-fn told(line: &str) {
+fn reported(line: &str) {
     if std::io::stderr().is_terminal() {
         eprint!("\r{line}");
     } else {
@@ -309,7 +309,7 @@ durability = "no-sync"
 aa = true
 load_clients = 2
 clients = [2]
-warmup = "500ms"
+warmup = "100ms"
 loops = 1
 loop = "1s"
 interval = "100ms"

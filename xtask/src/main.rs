@@ -9,7 +9,7 @@ mod memory_needs;
 mod new;
 mod package;
 mod simulate;
-mod tests_told;
+mod tests_reported;
 mod tidy;
 
 use std::path::Path;
@@ -51,8 +51,8 @@ aa     how often verdicts err for real: compares engines with themselves, 20 pai
        are in results/aa and are not repeated. --write keeps the counts in docs/aa.json and puts the
        table into docs/method.md. Fails when verdicts over loads err more often than 5%.
        Needs a rumba beside this program: cargo build --release -p rumba
-experiments  fails when a measured table of docs/experiments.md or README.md is not that of the
-       committed docs/experiments/NAME.json, or when docs/experiments.md does not say what an
+experiments  fails when a measured table of docs/experiments/ or README.md is not that of the
+       committed docs/experiments/NAME.json, or when docs/experiments/ does not say what an
        experiments/NAME.toml has otherwise today than its run had, and names those that have no
        such file yet; --write puts the files' figures and these differences into the pages
 package  makes a Debian package, a tarball and a wheel of a release binary, in target/package
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
-        ["tests-told", log, status] => tests_told(log, *status == "0"),
+        ["tests-told", log, status] => tests_reported(log, *status == "0"),
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
@@ -153,11 +153,11 @@ fn memory_needs(named: &[&str]) -> ExitCode {
     }
 }
 
-fn tests_told(log: &str, ended_well: bool) -> ExitCode {
+fn tests_reported(log: &str, ended_well: bool) -> ExitCode {
     match std::fs::read(log) {
-        Ok(told) => {
-            let machine = tests_told::Machine::here();
-            let sum = tests_told::Sum::of(&String::from_utf8_lossy(&told), ended_well, &machine);
+        Ok(reported) => {
+            let machine = tests_reported::Machine::here();
+            let sum = tests_reported::Sum::of(&String::from_utf8_lossy(&reported), ended_well, &machine);
             println!("{sum}");
             if sum.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
@@ -181,16 +181,16 @@ fn experiments(write: bool) -> ExitCode {
             "experiments: {name} is yet to be run, there is no docs/experiments/{name}.json: make experiments NAME={name}"
         );
     }
-    for name in &report.untold {
+    for name in &report.unreported {
         println!(
-            "experiments: docs/experiments.md quotes docs/experiments/{name}.json and does not say what the file of \
+            "experiments: a page of docs/experiments/ quotes {name}.json and does not say what the file of \
              its experiment has otherwise today: write <!-- since: {name} --> and, on a line below, <!-- end --> where \
              the page speaks of that run, then cargo run -p xtask -- experiments --write"
         );
     }
     for sentence in &report.outdated {
         println!(
-            "experiments: {sentence} No page that quotes it says so: run it anew, or quote it in docs/experiments.md"
+            "experiments: {sentence} No page that quotes it says so: run it anew, or quote it on a page of docs/experiments/"
         );
     }
     if let Some(why) = &report.without_history {

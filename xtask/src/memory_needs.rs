@@ -360,11 +360,11 @@ fn mebibytes(text: &str) -> Option<f64> {
 
 /// The program, built next to this one.
 fn rumba() -> Result<Command, Box<dyn Error>> {
-    let beside: PathBuf = std::env::current_exe()?.with_file_name("rumba");
-    if !beside.exists() {
-        return Err(format!("there is no {}: cargo build -p rumba", beside.display()).into());
+    let adjacent: PathBuf = std::env::current_exe()?.with_file_name("rumba");
+    if !adjacent.exists() {
+        return Err(format!("there is no {}: cargo build -p rumba", adjacent.display()).into());
     }
-    Ok(Command::new(beside))
+    Ok(Command::new(adjacent))
 }
 
 #[cfg(test)]

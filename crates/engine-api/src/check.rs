@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_wrong_is_counted_and_the_first_few_are_told() {
+    fn all_errors_are_counted_and_the_first_few_are_reported() {
         let mut check = Check::new("every row is there");
         for row in 1..=7 {
             check.fail(|| if row <= 5 { format!("row {row}") } else { panic!("words for row {row}") });

@@ -86,7 +86,7 @@ impl<T> Own<T> {
 
 /// The common settings that an engine's own settings override.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Overruled {
+pub struct OverriddenSettings {
     /// Overrides `cache`, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Own<u64>>,
@@ -95,7 +95,7 @@ pub struct Overruled {
     pub durability: Option<Own<Durability>>,
 }
 
-impl Overruled {
+impl OverriddenSettings {
     /// Whether there is no override.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -108,7 +108,7 @@ pub struct Given<T> {
     /// Its value; `None` if it is unknown, or if the engine's own setting has no equivalent in the common setting.
     pub value: Option<T>,
     /// The same in words, which is used to compare engines: `64.0 MiB`, `cache_size = -2000`, `not known`.
-    pub told: String,
+    pub reported: String,
     /// The engine's own setting that defines it, if any.
     pub by: Option<String>,
 }
@@ -118,7 +118,7 @@ impl<T: Copy> Given<T> {
     /// for `all` if the engine does not receive the common value.
     pub fn of(own: Option<&Own<T>>, all: Option<T>, settings: &Settings, show: impl Fn(T) -> String) -> Self {
         let (value, by) = (own.map_or(all, |own| own.value), own.map(|own| own.setting.clone()));
-        let told = match (value, &by) {
+        let reported = match (value, &by) {
             (Some(value), _) => show(value),
             (None, Some(setting)) => {
                 let written = settings.get(setting).map(ToString::to_string);
@@ -126,7 +126,7 @@ impl<T: Copy> Given<T> {
             }
             (None, None) => "not known".to_owned(),
         };
-        Self { value, told, by }
+        Self { value, reported, by }
     }
 }
 
@@ -140,7 +140,7 @@ impl<T> Given<T> {
 /// Equal if the same value is in force, even if different settings define it.
 impl<T: PartialEq> PartialEq for Given<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.value == other.value && self.told == other.told
+        self.value == other.value && self.reported == other.reported
     }
 }
 
@@ -148,8 +148,8 @@ impl<T: PartialEq> PartialEq for Given<T> {
 impl<T> fmt::Display for Given<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.by {
-            Some(setting) if self.value.is_some() => write!(f, "{} ({setting})", self.told),
-            _ => f.write_str(&self.told),
+            Some(setting) if self.value.is_some() => write!(f, "{} ({setting})", self.reported),
+            _ => f.write_str(&self.reported),
         }
     }
 }
@@ -191,8 +191,8 @@ mod tests {
         let other = given(Some(&Own::new("pool", None)), Some(5));
         assert_eq!((other.value, other.to_string()), (None, "pool = per session".to_owned()));
         assert!(other.is_known() && other != given(None, Some(5)));
-        let nobody = given(None, None);
-        assert_eq!(nobody.to_string(), "not known");
-        assert!(!nobody.is_known() && nobody != other);
+        let no_user = given(None, None);
+        assert_eq!(no_user.to_string(), "not known");
+        assert!(!no_user.is_known() && no_user != other);
     }
 }

@@ -57,15 +57,15 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_heard_while_somebody_counts() {
-        let heard = Arc::<ConflictRecorder>::default();
+    fn conflicts_are_received_while_a_counter_is_active() {
+        let received = Arc::<ConflictRecorder>::default();
         tried_again(&EngineError::conflict("before"));
         {
-            let _counting = count_with(heard.clone());
+            let _counting = count_with(received.clone());
             tried_again(&EngineError::conflict("deadlock"));
             tried_again(&EngineError::CutOff("restarted"));
         }
         tried_again(&EngineError::conflict("after"));
-        assert_eq!(*heard.0.lock().expect("nobody panicked"), ["deadlock", "connection lost"]);
+        assert_eq!(*received.0.lock().expect("nobody panicked"), ["deadlock", "connection lost"]);
     }
 }

@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Access;
-use crate::common::{Given, Overruled};
+use crate::common::{Given, OverriddenSettings};
 use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::{Backing, Limits};
 use crate::memory::{AdvisedCache, MemoryNeed};
-use crate::parity::Nature;
+use crate::parity::EngineTraits;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::SqlSession;
 use crate::units::show_bytes;
@@ -84,11 +84,11 @@ impl EngineConfig {
     }
 
     /// The effective durability: the engine's own settings, or else `durability`. For an existing server it is unknown
-    /// unless clients request it ([`Engine::clients_ask_durability`]) or a setting of the engine's own gives it.
+    /// unless clients request it ([`Engine::clients_request_durability`]) or a setting of the engine's own gives it.
     pub fn given_durability(&self, facts: Option<&EngineFacts>) -> Given<Durability> {
         let own = facts.and_then(|facts| facts.overruled.durability.as_ref());
-        let clients_ask = facts.is_some_and(|facts| facts.clients_ask_durability);
-        let all = (clients_ask || !self.is_existing()).then_some(self.durability);
+        let clients_request = facts.is_some_and(|facts| facts.clients_request_durability);
+        let all = (clients_request || !self.is_existing()).then_some(self.durability);
         let is_in_memory = self.limits.storage.as_ref().is_some_and(|storage| storage.backing == Backing::Tmpfs);
         Given::of(own, all, &self.settings, |durability| match durability {
             Durability::Sync if is_in_memory => format!("{} (on a RAM disk)", durability.name()),
@@ -125,8 +125,8 @@ pub struct Availability {
     /// The origin: a library's path, or `built in`.
     pub source: String,
     /// Further files that it loads: a server's plugins, a library's extensions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<PathBuf>,
+    #[serde(default, rename = "beside", skip_serializing_if = "Vec::is_empty")]
+    pub adjacent: Vec<PathBuf>,
     /// The missing part and the one command that installs it; `None` when the engine can run.
     pub missing: Option<Missing>,
 }
@@ -134,7 +134,7 @@ pub struct Availability {
 impl Availability {
     /// An engine that can run.
     pub fn here(version: Option<String>, source: impl Into<String>) -> Self {
-        Self { version, source: source.into(), beside: Vec::new(), missing: None }
+        Self { version, source: source.into(), adjacent: Vec::new(), missing: None }
     }
 
     /// An engine that is built into this version of rumba.
@@ -160,7 +160,7 @@ pub struct Missing {
 
 /// A library that rumba neither contains nor installs, so that the user must provide it, because no package exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Brought {
+pub struct ExternalLibrary {
     /// The environment variable with its path: `RUMBA_NAME`.
     pub variable: &'static str,
     /// The page with its origin and build instructions, from the repository's root: `docs/engines/NAME.md`.
@@ -180,7 +180,7 @@ pub struct EngineInfo {
     pub form: Form,
     /// The library that the user must provide; without it, the tests over every engine skip this one. `None` for an
     /// engine that is part of this program or that one command installs.
-    pub brought: Option<Brought>,
+    pub brought: Option<ExternalLibrary>,
     /// Whether written data can be read back. An engine that keeps no data measures the cost of the harness.
     pub keeps_data: bool,
     /// Whether it has its own cache that `cache` bounds. An engine without one depends on the page cache, and reports
@@ -235,7 +235,7 @@ pub enum Session {
 
 impl Session {
     /// The kind of session, as error messages name it.
-    pub fn told(&self) -> &'static str {
+    pub fn reported(&self) -> &'static str {
         match self {
             Session::Kv(_) => "a session over keys and values",
             Session::Sql(_) => "an SQL session",
@@ -246,7 +246,7 @@ impl Session {
     /// The error of a workload that does not support this session. It should never occur, because engines of
     /// unsupported families are refused when the experiment is read.
     pub fn unserved(&self, workload: &'static str) -> EngineError {
-        EngineError::failed(workload, format!("{} is not served", self.told()))
+        EngineError::failed(workload, format!("{} is not served", self.reported()))
     }
 }
 
@@ -313,8 +313,8 @@ pub trait Engine: Send + Sync {
     }
 
     /// Traits of the engine, with these settings, that affect its figures and are not decided by `[common]`.
-    fn nature(&self, _config: &EngineConfig) -> Nature {
-        Nature::default()
+    fn nature(&self, _config: &EngineConfig) -> EngineTraits {
+        EngineTraits::default()
     }
 
     /// Adds settings that follow from the sizes of data and memory, unless `config` sets them. Returns what was added
@@ -337,20 +337,20 @@ pub trait Engine: Send + Sync {
 
     /// Whether clients request `durability` with each write, so that it is known for an existing server too. Otherwise
     /// a server receives it at startup, and an existing server's durability is unknown.
-    fn clients_ask_durability(&self) -> bool {
+    fn clients_request_durability(&self) -> bool {
         false
     }
 
     /// The common settings that the engine's own settings override, so that rumba reports and compares the values in
     /// force.
-    fn overruled(&self, _config: &EngineConfig) -> Overruled {
-        Overruled::default()
+    fn overruled(&self, _config: &EngineConfig) -> OverriddenSettings {
+        OverriddenSettings::default()
     }
 
     /// The facts that a record stores about it, with these settings.
     fn facts(&self, config: &EngineConfig) -> EngineFacts {
         let EngineInfo { family, form, keeps_data, .. } = *self.info();
-        let (has_cache, clients_ask_durability) = (self.has_cache(config), self.clients_ask_durability());
+        let (has_cache, clients_request_durability) = (self.has_cache(config), self.clients_request_durability());
         let overruled = self.overruled(config);
         let (reads, compression) = (self.nature(config).reads, self.compression(config));
         let has_buffered_level = true;
@@ -359,7 +359,7 @@ pub trait Engine: Send + Sync {
             form,
             keeps_data,
             has_cache,
-            clients_ask_durability,
+            clients_request_durability,
             has_buffered_level,
             overruled,
             reads,
@@ -368,7 +368,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// Whether the selected build is available on this machine.
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability;
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability;
 
     /// Refuses a configuration that cannot run, before anything is created.
     ///

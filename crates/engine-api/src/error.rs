@@ -169,7 +169,7 @@ impl EngineError {
     /// A failure of `call`; the engine's message decides whether it means a full device.
     pub fn failed(call: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        if tells_of_full_device(&message) {
+        if reports_of_full_device(&message) {
             return EngineError::DiskFull(format!("{call}: {message}"));
         }
         EngineError::Failed { call, message }
@@ -178,7 +178,7 @@ impl EngineError {
     /// A refusal with the engine's own code; its message decides whether it means a full device.
     pub fn refused(call: &'static str, code: ErrorCode, words: impl Into<String>) -> Self {
         let refusal = Refusal { call, code, words: words.into() };
-        if tells_of_full_device(&refusal.words) {
+        if reports_of_full_device(&refusal.words) {
             return EngineError::DiskFull(refusal.to_string());
         }
         EngineError::Refused(Box::new(refusal))
@@ -214,7 +214,7 @@ impl EngineError {
     }
 }
 
-fn tells_of_full_device(words: &str) -> bool {
+fn reports_of_full_device(words: &str) -> bool {
     let lower = words.to_ascii_lowercase();
     ["no space left", "disk is full", "disk full"].iter().any(|full| lower.contains(full))
 }
@@ -230,12 +230,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_with_the_code_that_its_engine_gave() {
-        let told = |code| EngineError::refused("execute", code, "no such table").followed_by("; make it").to_string();
+    fn error_is_reported_with_the_engines_error_code() {
+        let reported =
+            |code| EngineError::refused("execute", code, "no such table").followed_by("; make it").to_string();
         let mysql = ErrorCode::of_server(1146, *b"42S02");
-        assert_eq!(told(mysql), "execute: server error 1146 (42S02): no such table; make it");
-        assert_eq!(told(ErrorCode::of_server(0, *b"42P01")), "execute: server error 42P01: no such table; make it");
-        assert_eq!(told(ErrorCode::of_vendor(1)), "execute: error 1: no such table; make it");
+        assert_eq!(reported(mysql), "execute: server error 1146 (42S02): no such table; make it");
+        assert_eq!(reported(ErrorCode::of_server(0, *b"42P01")), "execute: server error 42P01: no such table; make it");
+        assert_eq!(reported(ErrorCode::of_vendor(1)), "execute: error 1: no such table; make it");
         let deadlock = EngineError::Conflict { why: "deadlock", code: ErrorCode::of_server(1213, *b"40001") };
         assert_eq!(deadlock.to_string(), "conflict: deadlock: server error 1213 (40001)");
         assert_eq!(Conflict::of(&deadlock).to_string(), "deadlock: server error 1213 (40001)");
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_error_came_from_is_told_behind_it() {
+    fn error_is_followed_by_its_cause() {
         #[derive(Debug, thiserror::Error)]
         #[error("dlopen failed")]
         struct Failed {

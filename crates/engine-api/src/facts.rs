@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::common::Overruled;
+use crate::common::OverriddenSettings;
 use crate::parity::Reads;
 use crate::sql::Dialect;
 
@@ -55,14 +55,14 @@ pub struct EngineFacts {
     /// Whether it has its own cache.
     pub has_cache: bool,
     /// Whether its clients request the durability with each write, so that an existing server provides it too.
-    #[serde(default)]
-    pub clients_ask_durability: bool,
+    #[serde(default, rename = "clients_ask_durability")]
+    pub clients_request_durability: bool,
     /// Whether `buffered` is a separate durability level. Absent in older results, whose `no-sync` may be either.
     #[serde(default)]
     pub has_buffered_level: bool,
     /// The common settings that its own settings override.
-    #[serde(default, skip_serializing_if = "Overruled::is_none")]
-    pub overruled: Overruled,
+    #[serde(default, skip_serializing_if = "OverriddenSettings::is_none")]
+    pub overruled: OverriddenSettings,
     /// How it reads its files; absent if it is not known, and in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Reads>,
@@ -80,9 +80,9 @@ impl EngineFacts {
             form,
             keeps_data: true,
             has_cache: true,
-            clients_ask_durability: false,
+            clients_request_durability: false,
             has_buffered_level: true,
-            overruled: Overruled::default(),
+            overruled: OverriddenSettings::default(),
             reads: None,
             compression: None,
         }

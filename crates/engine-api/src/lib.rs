@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_names_one_is_told_and_of_few_all_where_none_is_near() {
+    fn error_without_a_near_match_lists_all_of_few_or_one_of_many() {
         let many: Vec<String> = (0..45).map(|number| format!("innodb_{number}")).collect();
         let many = || many.iter().map(String::as_str);
         assert_eq!(instead("inodb_7", many()), "did you mean `innodb_7`?");
-        let told = instead("zzz", many());
-        assert!(told.starts_with("the nearest of the 45 known is `innodb_"), "{told}");
+        let reported = instead("zzz", many());
+        assert!(reported.starts_with("the nearest of the 45 known is `innodb_"), "{reported}");
         assert_eq!(instead("zzz", ["one", "two"]), "known are: one, two");
     }
 }

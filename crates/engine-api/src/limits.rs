@@ -367,12 +367,12 @@ mod tests {
     }
 
     #[test]
-    fn every_volume_reads_ahead_alike_unless_told_otherwise() {
+    fn every_volume_has_the_same_readahead_by_default() {
         for storage in [StorageLimit::tier("disk-array").unwrap(), StorageLimit::tier("fast-ssd").unwrap()] {
             assert_eq!((storage.read_ahead_bytes, storage.rotational), (Some(128 << 10), Some(false)));
         }
-        let asked = table(&[("read_ahead", text("2560KiB")), ("rotational", Value::Bool(true))]);
-        let storage = StorageLimit::from_settings(&asked).unwrap();
+        let requested = table(&[("read_ahead", text("2560KiB")), ("rotational", Value::Bool(true))]);
+        let storage = StorageLimit::from_settings(&requested).unwrap();
         assert_eq!((storage.read_ahead_bytes, storage.rotational), (Some(2560 << 10), Some(true)));
         let none = StorageLimit::from_settings(&table(&[("read_ahead", Value::Int(0))])).unwrap();
         assert_eq!(none.read_ahead_bytes, Some(0));

@@ -14,7 +14,7 @@ pub struct MemoryNeed {
     /// Bytes for each byte of `cache`, including the cache itself; 0 for an engine without a cache.
     pub per_cache: f64,
     /// The most that `per_cache` adds to the cache, because the memory next to the cache may have a separate bound.
-    pub beside_cache_most_bytes: u64,
+    pub next_to_cache_most_bytes: u64,
     /// Bytes for each byte of the workload's data.
     pub per_data: f64,
     /// Bytes for each client of the load.
@@ -55,7 +55,7 @@ impl MemoryNeed {
                 measured_on,
                 base_bytes: (number()? * MIB) as u64,
                 per_cache: number()?,
-                beside_cache_most_bytes: u64::MAX,
+                next_to_cache_most_bytes: u64::MAX,
                 per_data: number()?,
                 per_loader_bytes: (number()? * MIB) as u64,
                 per_client_bytes: (number()? * MIB) as u64,
@@ -71,8 +71,8 @@ impl MemoryNeed {
     /// The memory that a cache needs.
     pub fn cache_bytes(&self, cache: u64) -> u64 {
         let held = (cache as f64 * self.per_cache.min(1.0)) as u64;
-        let beside = (cache as f64 * (self.per_cache - 1.0).max(0.0)) as u64;
-        held.saturating_add(beside.min(self.beside_cache_most_bytes))
+        let adjacent = (cache as f64 * (self.per_cache - 1.0).max(0.0)) as u64;
+        held.saturating_add(adjacent.min(self.next_to_cache_most_bytes))
     }
 
     /// The memory for the work in addition to base and cache: the larger of load and loops, and the part that grows
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(mib(need.bytes(40 << 20, WORK)), 100 + 60 + 32);
         assert_eq!(mib(need.bytes(40 << 20, MemoryUse { clients: 100, ..WORK })), 100 + 60 + 50);
         assert_eq!(mib(need.bytes(40 << 20, MemoryUse { data_bytes: 440 << 20, ..WORK })), 100 + 60 + 32 + 100);
-        let bounded = MemoryNeed { beside_cache_most_bytes: 10 << 20, ..need };
+        let bounded = MemoryNeed { next_to_cache_most_bytes: 10 << 20, ..need };
         assert_eq!(mib(bounded.bytes(40 << 20, WORK)), 100 + 50 + 32);
         let none = MemoryNeed::of(TABLE, "map").unwrap();
         assert_eq!(mib(none.bytes(1 << 30, WORK)), 8 + 16, "what has no cache does not need it");

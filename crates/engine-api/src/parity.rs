@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Traits of an engine, with its settings, that affect its figures; `None` if it does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Nature {
+pub struct EngineTraits {
     /// The isolation level of its transactions in SQL's terms, including `SNAPSHOT`: `READ COMMITTED`.
     pub isolation: Option<String>,
     /// Whether it has a log that reaches the device before the pages that it describes, so that the data can be
@@ -28,7 +28,7 @@ pub enum Reads {
     Mapped,
 }
 
-impl Nature {
+impl EngineTraits {
     /// An engine with these traits; the isolation in SQL's terms.
     pub fn new(isolation: &str, has_log: bool, reads: Reads) -> Self {
         Self { isolation: Some(isolation.to_owned()), has_log: Some(has_log), reads: Some(reads) }

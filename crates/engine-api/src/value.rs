@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_as_what_it_is_asked_for() {
+    fn text_is_parsed_as_the_requested_type() {
         let value = SqlValue::Text(b"-17.90");
         assert_eq!((value.int(), value.double(), value.decimal()), (-17, Some(-17.9), Decimal::parse(b"-17.90")));
         let time = date(2026, 11, 23).at(6, 40, 46, 500_000_000);

@@ -132,26 +132,26 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_hears_the_waits_of_its_thread_until_it_ends() {
-        let heard = Rc::new(WaitRecorder::default());
+    fn driver_receives_waits_of_its_thread_until_it_ends() {
+        let received = Rc::new(WaitRecorder::default());
         {
-            let _driven = drive_with(heard.clone());
+            let _driven = drive_with(received.clone());
             let mut sleep = sleep(Duration::from_secs(60));
             let until = sleep.until;
             let mut context = Context::from_waker(std::task::Waker::noop());
             assert_eq!(Pin::new(&mut sleep).poll(&mut context), Poll::Pending);
             assert!(wait_for(Wait::Readable(7)));
-            assert_eq!(*heard.0.borrow(), [Wait::Until(until), Wait::Readable(7)]);
+            assert_eq!(*received.0.borrow(), [Wait::Until(until), Wait::Readable(7)]);
         }
         assert!(!wait_for(Wait::Readable(7)));
     }
 
     #[test]
     fn block_on_does_not_wait_through_the_driver_of_other_work() {
-        let heard = Rc::new(WaitRecorder::default());
-        let _driven = drive_with(heard.clone());
+        let received = Rc::new(WaitRecorder::default());
+        let _driven = drive_with(received.clone());
         block_on(sleep(Duration::from_millis(1)));
-        assert!(heard.0.borrow().is_empty());
+        assert!(received.0.borrow().is_empty());
         assert!(wait_for(Wait::Readable(7)), "the driver is back");
     }
 }

@@ -65,16 +65,16 @@ impl Builds {
     }
 
     fn see(&mut self, engine: Availability) -> Option<String> {
-        let Availability { version, source, beside, .. } = engine;
+        let Availability { version, source, adjacent, .. } = engine;
         let Some(own) = self.sum(Path::new(&source)) else { return version };
-        let mut told =
+        let mut reported =
             format!("{} ({source}, CRC-32 {own:08x}", version.as_deref().unwrap_or("of no version that it tells"));
-        for path in beside {
+        for path in adjacent {
             if let (Some(sum), Some(name)) = (self.sum(&path), path.file_name()) {
-                told += &format!("; {}, CRC-32 {sum:08x}", name.display());
+                reported += &format!("; {}, CRC-32 {sum:08x}", name.display());
             }
         }
-        Some(told + ")")
+        Some(reported + ")")
     }
 
     /// The checksum of a file; `None` where there is no file, as for a built-in engine.
@@ -123,17 +123,17 @@ mod tests {
         write(&plugin, "plugin").unwrap();
         let here = || {
             let here = Availability::here(Some("1.2".into()), server.display().to_string());
-            Availability { beside: vec![plugin.clone()], ..here }
+            Availability { adjacent: vec![plugin.clone()], ..here }
         };
         let (mut then, mut now) = (Builds::default(), Builds::default());
-        let told = then.see(here()).unwrap();
-        assert!(told.starts_with("1.2 (") && told.contains("; ha_engine.so, CRC-32 "), "{told}");
+        let reported = then.see(here()).unwrap();
+        assert!(reported.starts_with("1.2 (") && reported.contains("; ha_engine.so, CRC-32 "), "{reported}");
         write(dir.path().join("new"), "plugin").unwrap();
         rename(dir.path().join("new"), &plugin).unwrap();
         assert_eq!(then.changed(), None);
         write(&plugin, "nigulp").unwrap();
         assert_eq!(then.changed(), Some(&*plugin));
-        assert_ne!(now.see(here()).unwrap(), told);
+        assert_ne!(now.see(here()).unwrap(), reported);
         std::fs::remove_file(&plugin).unwrap();
         assert_eq!(then.changed(), Some(&*plugin));
     }
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(builds.see(Availability::built_in("3.1")).as_deref(), Some("3.1"));
         assert_eq!(builds.see(Availability::here(None, "a server")), None);
         let file = tempfile::NamedTempFile::new().unwrap();
-        let untold = builds.see(Availability::here(None, file.path().display().to_string())).unwrap();
-        assert!(untold.starts_with("of no version that it tells ("), "{untold}");
+        let unreported = builds.see(Availability::here(None, file.path().display().to_string())).unwrap();
+        assert!(unreported.starts_with("of no version that it tells ("), "{unreported}");
         assert_eq!(builds.changed(), None);
     }
 }

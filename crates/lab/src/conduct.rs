@@ -1,6 +1,7 @@
 //! Runs an experiment: each trial in its own process, with its events written to files as they arrive.
 
 mod acid;
+mod attempt;
 mod events;
 mod forecast;
 mod own_writes;
@@ -19,18 +20,16 @@ use rumba_engine_api::units::show_bytes;
 use rumba_engine_api::workload::State;
 use rumba_results::condition;
 use rumba_results::event::Event;
-use rumba_results::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
+use rumba_results::record::{PhaseKind, Record, RunPlan, Status, TrialPlan};
 use rumba_results::search::Probe;
 use rumba_results::starts::FIRST_LOOK;
-use rumba_results::warning::Warning;
 use rumba_statistics::Next;
 
-use crate::engine_files::EngineFiles;
 use crate::harness::Harness;
 use crate::kept::KeptLoads;
 use crate::limits::{Enforcement, LimitError};
 use crate::prepare::Prepared;
-use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
+use crate::provision::{self, MARK_VARIABLE, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::Act;
@@ -39,7 +38,6 @@ use events::{Unreadable, events_of};
 pub use forecast::{Forecast, TimeLeft};
 use own_writes::OwnWrites;
 use profile::Sampler;
-use start::{LoadedData, Start};
 
 /// How often a trial is checked, whether or not it sends events.
 const LOOK: Duration = Duration::from_millis(200);
@@ -63,7 +61,7 @@ pub trait Watch {
 }
 
 /// Everything that is needed to run an experiment.
-pub struct Conduct<'a> {
+pub struct TrialRunner<'a> {
     /// The experiment, with those of its trials that are to run.
     pub prepared: &'a Prepared,
     /// How many trials the experiment has in total.
@@ -71,7 +69,7 @@ pub struct Conduct<'a> {
     /// The directory for results.
     pub results: &'a ResultsDir,
     /// Lists the resources made on the host, so that they are found after a kill.
-    pub managed: &'a provision::Ledger,
+    pub managed: &'a provision::ResourceRegistry,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
     /// The harness's own overhead on this host.
@@ -102,7 +100,7 @@ pub struct Outcome {
 
 /// An error that ends the whole experiment.
 #[derive(Debug, thiserror::Error)]
-pub enum ConductError {
+pub enum TrialRunnerError {
     /// A data directory could not be made.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
@@ -122,18 +120,18 @@ pub enum ConductError {
     },
 }
 
-fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ConductError {
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialRunnerError {
     let what = what.into();
-    |cause| ConductError::Io { what, cause }
+    |cause| TrialRunnerError::Io { what, cause }
 }
 
-impl Conduct<'_> {
+impl TrialRunner<'_> {
     /// Runs all trials; a failed one does not stop the next. `kept_loads` is the data of earlier loads that trials
     /// start from.
     ///
     /// # Errors
     /// When nothing more can be run or written.
-    pub fn run(&self, mut kept_loads: KeptLoads, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
+    pub fn run(&self, mut kept_loads: KeptLoads, watch: &mut dyn Watch) -> Result<Outcome, TrialRunnerError> {
         kept_loads.take_charge();
         let (mut outcome, trials) = (Outcome::default(), self.prepared.trials());
         for (number, trial) in trials.iter().enumerate() {
@@ -174,11 +172,11 @@ impl Conduct<'_> {
         kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
         outcome: &mut Outcome,
-    ) -> Result<(), ConductError> {
+    ) -> Result<(), TrialRunnerError> {
         let (mut next, mut probes) = (Some(first.clone()), Vec::new());
         while let Some(trial) = next {
             if let Some(file) = self.prepared.builds().changed() {
-                return Err(ConductError::Rebuilt(file.display().to_string()));
+                return Err(TrialRunnerError::Rebuilt(file.display().to_string()));
             }
             watch.begins(&trial, self.planned);
             let record = self.trial(&trial, kept_loads, watch)?;
@@ -203,101 +201,13 @@ impl Conduct<'_> {
         trial: &TrialPlan,
         record: &Record,
         probes: &mut Vec<Probe>,
-    ) -> Result<Option<TrialPlan>, ConductError> {
+    ) -> Result<Option<TrialPlan>, TrialRunnerError> {
         let (Some(search), Some(number)) = (&trial.run.search, trial.probe) else { return Ok(None) };
         probes.push(rumba_statistics::probe(record, search, probes));
         let Next::Probe(rate) = rumba_statistics::next(probes) else { return Ok(None) };
         let run = RunPlan { rate, ..trial.run.clone() };
         let plan = TrialPlan { probe: Some(number + 1), run, ..trial.clone() };
         self.results.add(plan).map(Some).map_err(io("noting a probe of the search"))
-    }
-
-    /// Runs a trial's process on its own data, empty or copied, and removes everything that was made for it.
-    fn attempt(
-        &self,
-        trial: &TrialPlan,
-        start: &Start<'_>,
-        kept_loads: &mut KeptLoads,
-        watch: &mut dyn Watch,
-    ) -> Result<Attempt, ConductError> {
-        let name = crate::plan::directory(trial);
-        let mut writer =
-            self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
-        // All processes of the trial count their seconds from here.
-        let began = Instant::now();
-        writer.harness(self.harness);
-        start.told().into_iter().for_each(|warning| {
-            watch.event(trial, &Event::Warning(warning.clone()));
-            writer.take(Event::Warning(warning));
-        });
-        let owner = Owner::this_process(&self.prepared.experiment().name, trial.number)
-            .map_err(io("looking at this process"))?;
-        let volume = self.prepared.data_base().join(crate::plan::volume_name(trial));
-        let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
-        let base = limited.storage_dir().unwrap_or(self.prepared.data_base());
-        let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
-        let copied = self.copy_in(start, &data, trial, watch);
-        limited.throttle()?;
-        let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
-        let (state, journal, act) = (start.state().cloned(), data.journal(), Act::Measure);
-        let (parent, begun_s) = (std::process::id(), began.elapsed().as_secs_f64());
-        let order = Order { plan: trial.clone(), data_dir, limits, parent, state, act, journal, begun_s };
-        let log = writer.directory().join(LOG);
-        let mut sampler = self.profiles.then(|| Sampler::new(writer.directory()));
-        let is_copied = copied.is_ok();
-        let left = match copied {
-            Ok(()) => {
-                let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
-                self.kill_and_look((&order, began), left.as_ref(), &data, &mut limited, &mut writer, watch);
-                left
-            }
-            Err(cause) => {
-                self.not_started(&cause, &mut writer);
-                None
-            }
-        };
-        // On every path: a server that still writes would disturb the next trial, and its log is not complete yet.
-        let vacated = data.vacate();
-        if start.is_unusable(writer.status()) {
-            vacated?;
-            data.remove()?;
-            limited.end()?;
-            let why = start::cause_of(writer.status());
-            return Ok(if is_copied { Attempt::NotOpened(why) } else { Attempt::NoCopy(why) });
-        }
-        writer.condition(condition::DATA, start.words());
-        if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
-            writer.condition(profile::CONDITION, words);
-        }
-        let mut engine_files = EngineFiles::of(&order.data_dir);
-        // An interrupted trial keeps nothing, because the resumed run makes the trial's data again.
-        let keeps = trial.run.keep_data && trial.part != TrialPart::Load && *writer.status() != Status::Interrupted;
-        let provisioned = match (trial.part, writer.status(), left) {
-            // A load that was suspended still has complete data.
-            (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
-                // Copying data off a volume is not measured, so it need not be throttled.
-                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
-                let left = LoadedData { data, state, started: writer.started() };
-                self.keep(trial, left, limited.storage_dir().is_some(), kept_loads, watch)
-            }
-            _ if keeps && limited.storage_dir().is_some() => {
-                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
-                self.keep_off_volume(trial, data, &mut writer, watch)
-            }
-            _ if keeps => data.keep(),
-            // Remove the data before the last write, because the data may have filled the disk.
-            _ => data.remove(),
-        };
-        engine_files.write(writer.directory());
-        if let Some(warning) = not_kept(&engine_files.problems) {
-            writer.take(Event::Warning(warning));
-        }
-        remove_if_empty(&log);
-        let record = writer.finish().map_err(io(format!("writing the results of {name}")))?;
-        vacated?;
-        provisioned?;
-        limited.end()?;
-        Ok(Attempt::Ended(Box::new(record)))
     }
 
     /// Runs the trial's process to its end and stores its events. Returns the workload's state if the trial has loaded
@@ -317,17 +227,17 @@ impl Conduct<'_> {
         let mut process_bytes: f64 = 0.0;
         let mut stall = StallWatch::new(trial);
         let mut own_writes = OwnWrites::of(order, writer.directory());
-        let end = self.process(command, order, mark, &log, &mut |told, child| {
-            let warning = match &told {
+        let end = self.process(command, order, mark, &log, &mut |reported, child| {
+            let warning = match &reported {
                 Some(event) => stall.take(event),
                 None => stall.look(child, &order.data_dir, limited)?,
             };
-            if let (Some(sampler), Some(event)) = (&mut *sampler, &told) {
-                sampler.hear(event, child.id());
+            if let (Some(sampler), Some(event)) = (&mut *sampler, &reported) {
+                sampler.receive(event, child.id());
             }
             // Take this count before the record is written, because that write is no part of the phase.
-            told.iter().for_each(|event| own_writes.hear(event));
-            match &told {
+            reported.iter().for_each(|event| own_writes.receive(event));
+            match &reported {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
                 Some(Event::PhaseStarted { phase: phase @ (PhaseKind::VerifyLoad | PhaseKind::Verify), .. }) => {
@@ -348,7 +258,7 @@ impl Conduct<'_> {
                 }
                 _ => {}
             }
-            for event in told.into_iter().chain(warning.map(Event::Warning)) {
+            for event in reported.into_iter().chain(warning.map(Event::Warning)) {
                 // Store an event before it is shown, so that no failure of the terminal loses a measurement.
                 writer.take(event.clone());
                 watch.event(trial, &event);
@@ -367,7 +277,7 @@ impl Conduct<'_> {
         }
         // The processes after a kill do not run the measured load, so their memory does not count.
         let measured = if order.act == Act::Measure { process_bytes } else { 0.0 };
-        tell_of_memory(limited, measured, writer);
+        report_of_memory(limited, measured, writer);
         if let Some(words) = own_writes.words() {
             writer.condition(condition::WRITTEN_BY_RUMBA, words);
         }
@@ -417,7 +327,7 @@ impl Conduct<'_> {
         }
         let Some(stdout) = child.stdout.take() else { return Ok(child.wait()?) };
         let events = events_of(stdout);
-        let mut asked: Option<Instant> = None;
+        let mut requested: Option<Instant> = None;
         let mut goes_on = true;
         let mut look = Instant::now() + LOOK;
         loop {
@@ -429,16 +339,16 @@ impl Conduct<'_> {
             // Check also between frequent events: with short intervals, events arrive even when no operation ends.
             if Instant::now() >= look {
                 look = Instant::now() + LOOK;
-                if asked.is_none() {
+                if requested.is_none() {
                     goes_on &= take(None, child)?;
                 }
             }
             let stops = self.stops.load(Relaxed);
-            if (stops > 0 || !goes_on) && asked.is_none() {
-                asked = Some(Instant::now());
+            if (stops > 0 || !goes_on) && requested.is_none() {
+                requested = Some(Instant::now());
                 signal(child, rustix::process::Signal::TERM);
             }
-            if stops > 1 || asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
+            if stops > 1 || requested.is_some_and(|requested| requested.elapsed() > PATIENCE) {
                 child.kill()?;
             }
         }
@@ -457,16 +367,6 @@ enum Broken {
     Unreadable(Unreadable),
 }
 
-/// How an attempt to run a trial ended.
-enum Attempt {
-    /// The trial ran, with any status.
-    Ended(Box<Record>),
-    /// The kept data that it was to start from is unusable; the reason.
-    NoCopy(String),
-    /// The copy that it was to start from did not open; the reason.
-    NotOpened(String),
-}
-
 /// Memory of the group's processes that the kernel cannot reclaim, bytes; zero if unknown.
 fn held_by_processes(limited: &Enforcement) -> f64 {
     limited.memory().and_then(|memory| memory.process_bytes.value()).unwrap_or_default()
@@ -474,7 +374,7 @@ fn held_by_processes(limited: &Enforcement) -> f64 {
 
 /// Records the peak memory of the group, and the peak of its processes as sampled once a second. If the kernel ended
 /// the trial for lack of memory, it records that too.
-fn tell_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialWriter) {
+fn report_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialWriter) {
     if let Some(why) = limited.verdict("cache") {
         writer.explained(&why);
     }
@@ -517,25 +417,8 @@ fn finish(end: Result<ExitStatus, Broken>, log: &Path, writer: &mut TrialWriter)
     writer.gone(if last_words.is_empty() { cause } else { format!("{cause}; its last words: {last_words}") });
 }
 
-fn not_kept(problems: &[String]) -> Option<Warning> {
-    (!problems.is_empty()).then(|| {
-        Warning::new(
-            "not-kept",
-            format!("files of the engine could not be kept beside the results: {}", problems.join("; ")),
-            "set keep_data = true and copy them from the data directory yourself",
-        )
-    })
-}
-
 fn last_lines(log: &Path) -> String {
     let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join(" | ")
-}
-
-fn remove_if_empty(log: &Path) {
-    if std::fs::metadata(log).is_ok_and(|meta| meta.len() == 0) {
-        // An empty log says nothing; if it cannot be removed, it does no harm.
-        let _ = std::fs::remove_file(log);
-    }
 }

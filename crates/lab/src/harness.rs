@@ -16,7 +16,7 @@ use rumba_results::metric::Metric;
 use rumba_results::record::TrialPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::meter::CpuRoll;
+use crate::meter::ThreadCpuRegistry;
 use crate::registry::Registry;
 use crate::run::Driving;
 use crate::run::driver::{Made, Make, Plan, Running, Schedule};
@@ -136,7 +136,7 @@ fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<M
     let seed = order.seed;
     let make: Make = Arc::new(move |at| bound.client(instance.session()?, at, seed));
     let plan = Plan { clients: 1, kinds, schedule: Schedule::closed(seed), driving: Driving::Threads { threads: 1 } };
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let mut running = Made::new(&plan, &make, &roll)?.start();
     let measured = measure(&mut running, &roll, Duration::from_secs_f64(order.seconds));
     running.stop();
@@ -148,7 +148,7 @@ fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<M
 }
 
 /// CPU microseconds of the client per operation. A fifth of the time comes before it as a warmup.
-fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
+fn measure(running: &mut Running, roll: &ThreadCpuRegistry, time: Duration) -> Metric {
     running.wait(Instant::now() + time / 5);
     let (before, _) = (roll.read(), running.collect());
     running.wait(Instant::now() + time);

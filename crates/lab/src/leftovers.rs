@@ -1,7 +1,7 @@
 //! leftovers: everything that a killed run may have left on the host.
 
 use crate::limits;
-use crate::provision::{DATA_DIRECTORY, Kind, Ledger, Leftover, ProvisionError};
+use crate::provision::{DATA_DIRECTORY, Kind, Leftover, ProvisionError, ResourceRegistry};
 
 /// Every kind of resource that a run makes and lists.
 const KINDS: [Kind; 3] = [DATA_DIRECTORY, limits::KINDS[0], limits::KINDS[1]];
@@ -10,7 +10,7 @@ const KINDS: [Kind; 3] = [DATA_DIRECTORY, limits::KINDS[0], limits::KINDS[1]];
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn find(ledger: &Ledger) -> Result<Vec<Leftover>, ProvisionError> {
+pub fn find(ledger: &ResourceRegistry) -> Result<Vec<Leftover>, ProvisionError> {
     ledger.leftovers(&KINDS)
 }
 
@@ -18,6 +18,6 @@ pub fn find(ledger: &Ledger) -> Result<Vec<Leftover>, ProvisionError> {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn unreadable(ledger: &Ledger) -> Result<Vec<ProvisionError>, ProvisionError> {
+pub fn unreadable(ledger: &ResourceRegistry) -> Result<Vec<ProvisionError>, ProvisionError> {
     ledger.unreadable(&KINDS)
 }

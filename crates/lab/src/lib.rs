@@ -1,7 +1,7 @@
 //! The lab takes an experiment's file to its results. It knows engines and workloads only as traits.
 //!
 //! [`spec`] → [`plan`] → [`prepare`] → [`provision`] → [`trial`] (load, settle, run, drain, verify) → [`store`].
-//! [`conduct`] takes an experiment through these steps, each trial in a separate process.
+//! [`runner`] takes an experiment through these steps, and [`conduct`] runs each trial in a separate process.
 
 pub mod builds;
 pub mod conduct;
@@ -20,6 +20,7 @@ pub mod probe;
 pub mod provision;
 pub mod registry;
 pub mod run;
+pub mod runner;
 pub mod spec;
 mod stall;
 pub mod store;

@@ -3,7 +3,7 @@
 
 use rumba_engine_api::common::{Durability, Given};
 use rumba_engine_api::engine::EngineConfig;
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_results::comparability::{Condition, Setup, unequal};
 use rumba_results::warning::Warning;
 
@@ -37,7 +37,7 @@ fn all(sides: &[Side<'_>]) -> impl Iterator<Item = Warning> {
 /// One engine of the comparison.
 struct Side<'a> {
     config: &'a EngineConfig,
-    nature: Nature,
+    nature: EngineTraits,
     /// The size of its cache, if it has one.
     cache: Given<u64>,
     /// The durability guaranteed at commit.
@@ -67,7 +67,7 @@ fn differing_given<'a, 'b: 'a, T: 'a>(sides: impl Iterator<Item = (&'a Side<'b>,
     grouped(sides.filter(|(_, given)| given.is_known()).map(|(side, given)| {
         let name = &side.config.name;
         let by = given.by.as_ref().filter(|_| given.value.is_some());
-        (given.told.clone(), by.map_or_else(|| name.clone(), |setting| format!("{name} ({setting})")))
+        (given.reported.clone(), by.map_or_else(|| name.clone(), |setting| format!("{name} ({setting})")))
     }))
 }
 
@@ -201,7 +201,7 @@ fn compression(sides: &[Side<'_>]) -> Option<Warning> {
 fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
     // `None` if the engine lacks the feature or the condition does not matter.
     type Says = fn(&Side<'_>) -> Option<bool>;
-    let asked: [(&str, Says); 5] = [
+    let requested: [(&str, Says); 5] = [
         ("what a commit promises", |side| Some(side.durability.is_known())),
         ("how transactions are isolated", |side| side.has_transactions.then_some(side.nature.isolation.is_some())),
         ("whether commits go to a log", |side| {
@@ -211,10 +211,10 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
         ("how files are read", |side| side.has_cache.then_some(side.nature.reads.is_some())),
         ("how large the cache is", |side| side.has_cache.then_some(side.cache.is_known())),
     ];
-    let open = asked.iter().filter_map(|(what, says)| {
+    let open = requested.iter().filter_map(|(what, says)| {
         let that = |answer: bool| sides.iter().filter(|side| says(side) == Some(answer)).collect::<Vec<_>>();
-        let (told, untold) = (that(true), that(false));
-        (!told.is_empty() && !untold.is_empty()).then(|| format!("{what}: {}", names(&untold)))
+        let (reported, unreported) = (that(true), that(false));
+        (!reported.is_empty() && !unreported.is_empty()).then(|| format!("{what}: {}", names(&unreported)))
     });
     let open: Vec<String> = open.collect();
     (!open.is_empty()).then(|| {
@@ -242,7 +242,7 @@ mod tests {
     const UNLOGGED: (&str, bool, Reads) = ("REPEATABLE READ", false, Reads::Direct);
 
     /// An engine whose clients do not request the durability.
-    fn side(config: &EngineConfig, nature: Nature) -> Side<'_> {
+    fn side(config: &EngineConfig, nature: EngineTraits) -> Side<'_> {
         let (cache, durability) = (config.given_cache(None), config.given_durability(None));
         let facts = EngineFacts { reads: nature.reads, ..EngineFacts::new(Family::KeyValue, Form::BuiltIn) };
         let setup = Setup::new(config, Some(&facts), None);
@@ -254,7 +254,7 @@ mod tests {
             let config: &EngineConfig = config;
             // The tests' engines live for as long as the process.
             let config: &'static EngineConfig = Box::leak(Box::new(config.clone()));
-            let nature = Nature::new(isolation, *log, *reads);
+            let nature = EngineTraits::new(isolation, *log, *reads);
             let has_cache = *reads != Reads::Mapped;
             let facts = EngineFacts { has_cache, ..EngineFacts::new(Family::KeyValue, Form::BuiltIn) };
             let facts = EngineFacts { reads: nature.reads, ..facts };
@@ -295,11 +295,11 @@ mod tests {
             compression: Some(compression.to_owned()),
             ..config("rocksdb", Durability::NoSync)
         };
-        let warned = told(&[named("a", "zstd"), named("b", "none"), named("c", "none")]);
+        let warned = reported(&[named("a", "zstd"), named("b", "none"), named("c", "none")]);
         assert_eq!(warned[0].0, "data is compressed differently: zstd: a; none: b, c");
-        assert!(told(&[named("a", "zstd"), named("b", "zstd")]).is_empty());
+        assert!(reported(&[named("a", "zstd"), named("b", "zstd")]).is_empty());
         let unnamed = EngineConfig { name: "d".to_owned(), ..config("sqlite", Durability::NoSync) };
-        assert_eq!(told(&[named("a", "zstd"), unnamed])[0].0, "data is compressed differently: zstd: a; none: d");
+        assert_eq!(reported(&[named("a", "zstd"), unnamed])[0].0, "data is compressed differently: zstd: a; none: d");
     }
 
     #[test]
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(codes, ["cache-differs", "parity-unknown"], "the others are compared");
     }
 
-    fn told(engines: &[EngineConfig]) -> Vec<(String, String)> {
+    fn reported(engines: &[EngineConfig]) -> Vec<(String, String)> {
         warnings(engines, 1 << 40, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
     }
 
@@ -345,21 +345,21 @@ mod tests {
     #[test]
     fn engine_setting_is_compared_in_place_of_common_setting() {
         let common = config("rocksdb", Durability::NoSync);
-        let caches = told(&[common.clone(), own("large", "own_cache", "2GiB")]);
+        let caches = reported(&[common.clone(), own("large", "own_cache", "2GiB")]);
         let (message, remedy) =
             ("the engines' caches differ: 1.00 GiB: rocksdb; 2.00 GiB: large (own_cache)", "set cache in [common]");
         assert_eq!(caches, [(message.to_owned(), format!("{remedy} and leave out own_cache"))]);
-        assert!(told(&[common.clone(), own("same", "own_cache", "1GiB")]).is_empty(), "whichever setting says so");
-        let apart = told(&[common.clone(), own("a", "own_cache", "4 pages"), own("b", "own_cache", "4 pages")]);
+        assert!(reported(&[common.clone(), own("same", "own_cache", "1GiB")]).is_empty(), "whichever setting says so");
+        let apart = reported(&[common.clone(), own("a", "own_cache", "4 pages"), own("b", "own_cache", "4 pages")]);
         assert_eq!(apart[0].0, "the engines' caches differ: 1.00 GiB: rocksdb; own_cache = 4 pages: a, b");
-        let synced = told(&[common.clone(), own("synced", "own_durability", "sync")]);
+        let synced = reported(&[common.clone(), own("synced", "own_durability", "sync")]);
         let message = "the engines promise different things at commit: no-sync: rocksdb; sync: synced (own_durability)";
         assert_eq!(synced[0].0, message);
-        let between = told(&[common, own("between", "own_durability", "every second")]);
+        let between = reported(&[common, own("between", "own_durability", "every second")]);
         assert!(between[0].0.ends_with("no-sync: rocksdb; own_durability = every second: between"), "{between:?}");
         let larger = EngineConfig { cache: 2 << 30, ..own("overruled", "own_cache", "1GiB") };
         assert!(
-            told(&[config("rocksdb", Durability::NoSync), larger]).is_empty(),
+            reported(&[config("rocksdb", Durability::NoSync), larger]).is_empty(),
             "what is overruled is in force nowhere"
         );
     }
@@ -377,36 +377,38 @@ mod tests {
         assert_eq!(all_three, ["durability-differs", "parity-unknown"], "the others are compared");
         let another = EngineConfig { durability: Durability::Sync, ..theirs.clone() };
         assert_eq!(codes(&[(&another, LOGGED), (&theirs, LOGGED)]), [""; 0], "they are alike as far as anybody knows");
-        let says = || Nature::new("SNAPSHOT", true, Reads::Buffered);
-        let told = "of some engines it is not known, and of others it is, what a commit promises: myrocks; how large \
+        let says = || EngineTraits::new("SNAPSHOT", true, Reads::Buffered);
+        let reported = "of some engines it is not known, and of others it is, what a commit promises: myrocks; how large \
                     the cache is: myrocks";
-        assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, told);
-        let silent = unknown(&[side(&no_sync, says()), side(&theirs, Nature { has_log: None, ..says() })]).unwrap();
+        assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, reported);
+        let silent =
+            unknown(&[side(&no_sync, says()), side(&theirs, EngineTraits { has_log: None, ..says() })]).unwrap();
         assert!(silent.message.contains("; whether commits go to a log: myrocks; "), "{}", silent.message);
-        let facts = EngineFacts { clients_ask_durability: true, ..EngineFacts::new(Family::Document, Form::Server) };
-        let asked = Side { durability: theirs.given_durability(Some(&facts)), ..side(&theirs, says()) };
-        let told = "the engines promise different things at commit: sync: innodb; no-sync: myrocks";
-        assert_eq!(durability(&[side(&own, says()), asked]).unwrap().message, told);
+        let facts =
+            EngineFacts { clients_request_durability: true, ..EngineFacts::new(Family::Document, Form::Server) };
+        let requested = Side { durability: theirs.given_durability(Some(&facts)), ..side(&theirs, says()) };
+        let reported = "the engines promise different things at commit: sync: innodb; no-sync: myrocks";
+        assert_eq!(durability(&[side(&own, says()), requested]).unwrap().message, reported);
     }
 
     /// Guards against treating an engine without this information as equal to all others.
     #[test]
-    fn what_an_engine_does_not_say_is_told_where_another_does() {
+    fn metric_missing_from_one_engine_only_is_reported() {
         let configs = ["a", "b", "c"].map(|name| config(name, Durability::NoSync));
         let [a, b, c] = &configs;
-        let says = || Nature::new("SNAPSHOT", true, Reads::Buffered);
-        let silent = || side(b, Nature::default());
-        let warning = unknown(&[side(a, says()), silent(), side(c, Nature { reads: None, ..says() })]).unwrap();
-        let told = "of some engines it is not known, and of others it is, how transactions are isolated: b; whether \
+        let says = || EngineTraits::new("SNAPSHOT", true, Reads::Buffered);
+        let silent = || side(b, EngineTraits::default());
+        let warning = unknown(&[side(a, says()), silent(), side(c, EngineTraits { reads: None, ..says() })]).unwrap();
+        let reported = "of some engines it is not known, and of others it is, how transactions are isolated: b; whether \
                     commits go to a log: b; how files are read: b, c";
-        assert_eq!((warning.code.as_str(), warning.message.as_str()), ("parity-unknown", told));
+        assert_eq!((warning.code.as_str(), warning.message.as_str()), ("parity-unknown", reported));
         assert_eq!(unknown(&[side(a, says()), side(c, says())]), None);
         assert_eq!(unknown(&[silent(), silent()]), None, "they are alike as far as anybody knows");
         // A feature that the engine lacks, or that does not matter, need not be reported.
         let nothing = Side { has_cache: false, has_transactions: false, ..silent() };
         assert!(unknown(&[side(a, says()), nothing]).unwrap().message.ends_with(" is, whether commits go to a log: b"));
         let synced = config("d", Durability::Sync);
-        let synced = Side { has_cache: false, has_transactions: false, ..side(&synced, Nature::default()) };
+        let synced = Side { has_cache: false, has_transactions: false, ..side(&synced, EngineTraits::default()) };
         assert_eq!(unknown(&[side(a, says()), synced]), None);
     }
 
@@ -424,7 +426,7 @@ mod tests {
         let sides: Vec<Side> = configs
             .iter()
             .zip(levels)
-            .map(|(config, level)| side(config, Nature::new(level, true, Reads::Buffered)))
+            .map(|(config, level)| side(config, EngineTraits::new(level, true, Reads::Buffered)))
             .collect();
         let message = isolation(&sides).unwrap().message;
         assert_eq!(message, "transactions see different things: SNAPSHOT: a, c; SERIALIZABLE: b");
@@ -433,7 +435,7 @@ mod tests {
     #[test]
     fn engine_without_transactions_is_reported_if_others_have_them() {
         let configs = ["a", "b"].map(|name| config(name, Durability::NoSync));
-        let with = |config, has_transactions| Side { has_transactions, ..side(config, Nature::default()) };
+        let with = |config, has_transactions| Side { has_transactions, ..side(config, EngineTraits::default()) };
         let [a, b] = &configs;
         let warning = no_transactions(&[with(a, true), with(b, false)]).unwrap();
         assert!(warning.message.starts_with("b has no transactions"), "{}", warning.message);

@@ -239,12 +239,12 @@ pub fn data_over_cache(
                 return (name, "it has no cache of its own".to_owned());
             }
             let given = engine.given_cache(facts.as_ref());
-            let told = match given.value {
+            let reported = match given.value {
                 Some(cache) => format!("{:.1}, {}", data as f64 / cache as f64, label(engine, cache)),
                 None if given.is_known() => format!("not known: it has {given}"),
                 None => "not known: its server has the cache that others gave it".to_owned(),
             };
-            (name, told)
+            (name, reported)
         })
         .collect()
 }

@@ -10,7 +10,7 @@ use rumba_engine_api::engine::{Engine, EngineConfig, Missing};
 use rumba_engine_api::setting::SettingError;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::{Child, Registry};
+use crate::registry::{Process, Registry};
 
 /// Why a configuration cannot run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,9 +26,9 @@ pub enum Refusal {
 ///
 /// # Errors
 /// Why it cannot.
-pub fn probe(engine: &dyn Engine, config: &EngineConfig, child: Option<Child>) -> Result<(), Refusal> {
-    match (child, &config.library) {
-        (Some(child), Some(_)) => elsewhere(child, config).unwrap_or_else(|error| {
+pub fn probe(engine: &dyn Engine, config: &EngineConfig, process: Option<Process>) -> Result<(), Refusal> {
+    match (process, &config.library) {
+        (Some(process), Some(_)) => elsewhere(process, config).unwrap_or_else(|error| {
             let remedy = "try the library with a program of its own, or leave it out";
             Err(Refusal::Setting(SettingError::new("library", format!("it cannot be tried: {error}"), remedy)))
         }),
@@ -43,8 +43,8 @@ fn here(engine: &dyn Engine, config: &EngineConfig) -> Result<(), Refusal> {
     }
 }
 
-fn elsewhere(child: Child, config: &EngineConfig) -> io::Result<Result<(), Refusal>> {
-    let mut child = child()?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+fn elsewhere(process: Process, config: &EngineConfig) -> io::Result<Result<(), Refusal>> {
+    let mut child = process("probe")?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(&serde_json::to_vec(config)?)?;
     }

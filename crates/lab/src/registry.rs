@@ -8,8 +8,9 @@ use rumba_engine_api::server::Catalogue;
 use rumba_engine_api::workload::Workload;
 use rumba_results::build::Build;
 
-/// Makes the command that runs [`crate::probe::serve`].
-pub type Child = fn() -> io::Result<Command>;
+/// Makes the command that runs a part of the lab in another process, named by its argument: `trial` runs
+/// [`crate::trial::child::serve`], `probe` [`crate::probe::serve`], `harness` [`crate::harness::serve`].
+pub type Process = fn(&str) -> io::Result<Command>;
 
 /// The known engines and workloads.
 #[derive(Default)]
@@ -20,8 +21,8 @@ pub struct Registry {
     pub workloads: Vec<Box<dyn Workload>>,
     /// The servers that can be installed.
     pub catalogues: Vec<Box<dyn Catalogue>>,
-    /// Makes a process that answers [`crate::probe::serve`]; without it every engine is checked in this process.
-    pub probe: Option<Child>,
+    /// Without it every engine is checked in this process, and no trial can be run.
+    pub process: Option<Process>,
     /// The build of the binary.
     pub build: Build,
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
 use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
-use rumba_lab::meter::CpuRoll;
+use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 use rumba_results::record::QueueKind;
@@ -54,14 +54,14 @@ impl Worker for Asker {
         match self.done % 8 {
             0 => sleep(Duration::from_micros(50)).await,
             1 => {}
-            _ => self.ask().await,
+            _ => self.fetch().await,
         }
         Ok(Op::default())
     }
 }
 
 impl Asker {
-    async fn ask(&mut self) {
+    async fn fetch(&mut self) {
         let socket = &mut self.socket;
         socket.write_all(b"?").unwrap();
         poll_fn(|_| {
@@ -110,7 +110,7 @@ fn allocated(driving: Driving, rate: Option<f64>) -> u64 {
     });
     let schedule = rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Shared, 7));
     let plan = Plan { clients: CLIENTS, kinds: 1, schedule, driving };
-    let mut running = Made::new(&plan, &make, &CpuRoll::new()).unwrap().start();
+    let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new()).unwrap().start();
     assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);
     assert_eq!(running.failure(), None);
     assert_eq!(running.collect().ops(), u64::from(CLIENTS) * OPS);

@@ -31,7 +31,7 @@ use std::thread;
 use std::time::Duration;
 
 use rumba_engine_api::limits::{Backing, StorageLimit};
-use rumba_lab::meter::{CpuRoll, Meters};
+use rumba_lab::meter::{Meters, ThreadCpuRegistry};
 use rustix::time::{ClockId, clock_gettime};
 use support::*;
 
@@ -83,7 +83,7 @@ fn kernel_threads_s_since(earlier: &HashMap<(OsString, u64), u64>) -> f64 {
 }
 
 /// Starts a process that uses CPU and is no child of this one by then, because its parent has ended. Returns its pid.
-fn let_a_stranger_burn() -> u32 {
+fn let_a_outsider_burn() -> u32 {
     let binary = std::env::current_exe().unwrap();
     let line = format!(
         "'{}' --ignored --exact --nocapture --test-threads=1 child_burns_cpu >/dev/null 2>&1 & echo $!",
@@ -108,23 +108,24 @@ fn have_pages_written_back(dir: &Path) {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn strangers_and_the_kernel_are_told_apart() {
+fn other_processes_are_separate_from_the_kernel() {
     let _alone = alone();
     let host = Host::new();
     let storage = StorageLimit { size_bytes: 256 << 20, ..small(Backing::Tmpfs) };
     let enforcement = host.begin(&storage_alone(storage));
     let dir = enforcement.storage_dir().unwrap();
-    let mut meters = Meters::new(dir, CpuRoll::new());
+    let mut meters = Meters::new(dir, ThreadCpuRegistry::new());
     let mut sound = false;
     for _ in 0..5 {
-        let (strangers, threads, before) = (meters.strangers().unwrap(), kernel_threads(), meters.read());
-        let stranger = let_a_stranger_burn();
+        let (other_processes, threads, before) = (meters.other_processes().unwrap(), kernel_threads(), meters.read());
+        let outsider = let_a_outsider_burn();
         // Wait by working, so that both work at the same time.
-        while !has_ended(stranger) {
+        while !has_ended(outsider) {
             have_pages_written_back(dir);
         }
         let spent = meters.read().since(&before);
-        let (burnt, kernel) = (meters.strangers().unwrap().cpu_s_since(&strangers), kernel_threads_s_since(&threads));
+        let (burnt, kernel) =
+            (meters.other_processes().unwrap().cpu_s_since(&other_processes), kernel_threads_s_since(&threads));
         let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
         let uncharged = host - own - burnt;
         println!(
@@ -172,32 +173,32 @@ fn with_sleepers<T>(count: usize, look: impl FnOnce() -> T) -> T {
 #[test]
 fn short_sleepers_are_seen_at_low_and_at_full_load() {
     let _alone = alone();
-    let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let mut meters = Meters::new(Path::new("/"), ThreadCpuRegistry::new());
     // A fifth of one CPU; then more than all CPUs provide.
     let all = thread::available_parallelism().unwrap().get() * 6;
     for sleepers in [1, all] {
         let mut is_near = false;
         for _ in 0..5 {
-            let (spent, used, strangers, kernel, stolen) = with_sleepers(sleepers, || {
+            let (spent, used, other_processes, kernel, stolen) = with_sleepers(sleepers, || {
                 let (kernel, before, used) = (kernel_threads(), meters.read(), process_s());
-                let strangers = meters.strangers().unwrap();
+                let other_processes = meters.other_processes().unwrap();
                 thread::sleep(SLEPT);
-                let strangers = meters.strangers().unwrap().cpu_s_since(&strangers);
+                let other_processes = meters.other_processes().unwrap().cpu_s_since(&other_processes);
                 // Read the two values that must agree next to each other, because reading all processes takes time.
                 let (after, used) = (meters.read(), process_s() - used);
                 let stolen = after.steal_s_since(&before).value().unwrap();
-                (after.since(&before), used, strangers, kernel_threads_s_since(&kernel), stolen)
+                (after.since(&before), used, other_processes, kernel_threads_s_since(&kernel), stolen)
             });
             let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
-            let beyond = host - own - strangers;
+            let beyond = host - own - other_processes;
             println!(
                 "{sleepers} sleepers: host {host:.2} s, own {own:.2} (by getrusage {used:.2}), strangers \
-                 {strangers:.2}, threads of the kernel {kernel:.2}, stolen {stolen:.2}; beyond processes {beyond:.3}"
+                 {other_processes:.2}, threads of the kernel {kernel:.2}, stolen {stolen:.2}; beyond processes {beyond:.3}"
             );
             assert!((own - used).abs() < TICKS_S, "{own} {used}");
             assert!(beyond >= -TICKS_S - stolen, "the host used less than its processes: {beyond}");
             // A CPU that wakes up a thousand times a second uses time for that too.
-            is_near = beyond - kernel <= 0.25 * (own + strangers) + TICKS_S;
+            is_near = beyond - kernel <= 0.25 * (own + other_processes) + TICKS_S;
             if is_near {
                 break;
             }

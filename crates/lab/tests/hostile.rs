@@ -18,25 +18,25 @@ use std::time::Duration;
 
 use rumba_lab::leftovers;
 use rumba_lab::limits::{LoopDevice, THROTTLES, Throttled, VolumeDir};
-use rumba_lab::provision::{DataDir, Ledger, MARK_VARIABLE, Owner, ProvisionError};
+use rumba_lab::provision::{DataDir, MARK_VARIABLE, Owner, ProvisionError, ResourceRegistry};
 use serde_json::json;
 
 /// A user that no system has.
-const STRANGER: u32 = 12_345;
+const OUTSIDER: u32 = 12_345;
 /// The contents of a file of root.
 const SECRET: &str = "root's alone";
 
 /// A directory of root that another user can reach, with its own ledger.
 struct Yard {
     dir: tempfile::TempDir,
-    ledger: Ledger,
+    ledger: ResourceRegistry,
 }
 
 impl Yard {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-        let ledger = Ledger::at(&dir.path().join("state")).unwrap();
+        let ledger = ResourceRegistry::at(&dir.path().join("state")).unwrap();
         fs::write(dir.path().join("secret"), SECRET).unwrap();
         fs::set_permissions(dir.path().join("secret"), Permissions::from_mode(0o600)).unwrap();
         Self { dir, ledger }
@@ -55,29 +55,29 @@ impl Yard {
     }
 
     /// Runs a script as the other user in a directory.
-    fn stranger(&self, place: &Path, script: &str) {
+    fn outsider(&self, place: &Path, script: &str) {
         let mut command = Command::new("sh");
         command.args(["-euc", script]).current_dir(place).env("SECRET", self.path("secret"));
-        assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{script}");
+        assert!(command.uid(OUTSIDER).gid(OUTSIDER).status().unwrap().success(), "{script}");
     }
 
     /// Writes a file, and the directories above it, as the other user.
-    fn stranger_writes(&self, file: &Path, text: &str) {
+    fn outsider_writes(&self, file: &Path, text: &str) {
         let mut command = Command::new("sh");
         command.args(["-euc", "mkdir -p \"${FILE%/*}\"; printf %s \"$TEXT\" > \"$FILE\""]);
         command.env("FILE", file).env("TEXT", text).current_dir("/");
-        assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{}", file.display());
+        assert!(command.uid(OUTSIDER).gid(OUTSIDER).status().unwrap().success(), "{}", file.display());
     }
 
     /// Imitates a volume of an ended trial, with groups that lead to a file of root.
-    fn stranger_leaves_volume(&self, volume: &Path) {
+    fn outsider_leaves_volume(&self, volume: &Path) {
         let shared = volume.parent().unwrap();
-        self.stranger_writes(&volume.join(".rumba"), &marker(volume, &[volume]));
+        self.outsider_writes(&volume.join(".rumba"), &marker(volume, &[volume]));
         let group = shared.join("group");
         let device = json!({ "node": "/etc/hostname", "number": "a line of the stranger's\n7:0" });
-        self.stranger_writes(&volume.join("device.json"), &json!({ "device": device, "groups": [group] }).to_string());
+        self.outsider_writes(&volume.join("device.json"), &json!({ "device": device, "groups": [group] }).to_string());
         for throttle in THROTTLES {
-            self.stranger(shared, &format!("mkdir -p group; ln -s \"$SECRET\" group/{throttle}"));
+            self.outsider(shared, &format!("mkdir -p group; ln -s \"$SECRET\" group/{throttle}"));
         }
     }
 
@@ -116,13 +116,13 @@ fn assert_refused(error: &ProvisionError, path: &Path, wrong: &str) {
 
 #[test]
 #[needs(Root)]
-fn a_volume_that_a_stranger_has_laid_out_has_root_write_nothing() {
+fn root_writes_nothing_into_a_volume_prepared_by_another_user() {
     // Guards against root writing two lines of another user's choice into a file of his choice.
     for (mode, is_sticky) in [(0o777, false), (0o1777, true)] {
         let yard = Yard::new();
         let shared = yard.directory("shared", mode);
         let volume = shared.join("001-rocksdb-c1-r1.storage");
-        yard.stranger_leaves_volume(&volume);
+        yard.outsider_leaves_volume(&volume);
         let refusals = [
             VolumeDir::check(&volume).unwrap_err(),
             VolumeDir::create(&volume, &owner(), &yard.ledger).unwrap_err(),
@@ -145,7 +145,7 @@ fn foreign_marker_in_roots_own_directory_is_refused() {
     let yard = Yard::new();
     let base = yard.directory("base", 0o755);
     let volume = yard.directory("base/001-x-c1-r1.storage", 0o777);
-    yard.stranger_writes(&volume.join(".rumba"), &marker(&volume, &[&volume]));
+    yard.outsider_writes(&volume.join(".rumba"), &marker(&volume, &[&volume]));
     assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume, "mode 0777");
     fs::set_permissions(&volume, Permissions::from_mode(0o755)).unwrap();
     assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume.join(".rumba"), "12345");
@@ -161,14 +161,14 @@ fn foreign_list_of_made_directories_removes_none() {
     let (empty, outer) = (yard.directory("empty", 0o755), yard.directory("outer", 0o755));
     let shared = yard.directory("outer/shared", 0o1777);
     let forged = shared.join("001-x-c1-r1");
-    yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &empty]));
+    yard.outsider_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &empty]));
     assert_refused(&DataDir::create(&forged, &owner(), &yard.ledger).unwrap_err(), &forged, "12345");
     assert!(empty.is_dir(), "an empty directory of root's is gone");
     // A new directory next to it must not trust its list of made directories.
-    yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &shared, &outer]));
-    let beside = DataDir::create(&shared.join("002-x-c1-r1"), &owner(), &yard.ledger).unwrap();
-    yard.stranger(&shared, "rm -r 001-x-c1-r1");
-    beside.remove().unwrap();
+    yard.outsider_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &shared, &outer]));
+    let adjacent = DataDir::create(&shared.join("002-x-c1-r1"), &owner(), &yard.ledger).unwrap();
+    yard.outsider(&shared, "rm -r 001-x-c1-r1");
+    adjacent.remove().unwrap();
     assert!(shared.is_dir(), "directories of root's are gone");
     yard.assert_unharmed();
 }
@@ -180,7 +180,7 @@ fn foreign_marker_is_neither_followed_nor_waited_for() {
         let yard = Yard::new();
         let shared = yard.directory("shared", 0o1777);
         let path = shared.join("001-x-c1-r1");
-        yard.stranger(&shared, &format!("mkdir {0}; cd {0}; {plant}", "001-x-c1-r1"));
+        yard.outsider(&shared, &format!("mkdir {0}; cd {0}; {plant}", "001-x-c1-r1"));
         let (done, checked) = channel();
         let looked_at = path.clone();
         std::thread::spawn(move || done.send(DataDir::check(&looked_at)));
@@ -192,10 +192,10 @@ fn foreign_marker_is_neither_followed_nor_waited_for() {
 
 #[test]
 #[needs(Root)]
-fn a_strangers_link_leads_nowhere_and_roots_own_does() {
+fn untrusted_symlink_is_not_followed_but_roots_own_is() {
     let yard = Yard::new();
     let (shared, target) = (yard.directory("shared", 0o1777), yard.directory("target", 0o755));
-    yard.stranger(&shared, "ln -s ../target link");
+    yard.outsider(&shared, "ln -s ../target link");
     let error = DataDir::create(&shared.join("link/001-x-c1-r1"), &owner(), &yard.ledger).unwrap_err();
     assert_refused(&error, &shared.join("link"), "it is a link, and it belongs to");
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
@@ -221,11 +221,15 @@ fn sticky_directory_holds_private_data_and_world_writable_none() {
     assert_refused(&DataDir::check(&below).unwrap_err(), &open, "chmod go-w");
     assert_refused(&DataDir::create(&below, &owner(), &yard.ledger).unwrap_err(), &open, "run.data_dir");
     let group = yard.directory("group", 0o775);
-    std::os::unix::fs::chown(&group, None, Some(STRANGER)).unwrap();
+    std::os::unix::fs::chown(&group, None, Some(OUTSIDER)).unwrap();
     assert_refused(&DataDir::check(&group.join("001-x")).unwrap_err(), &group, "the group 12345 may write to it");
-    let strangers = yard.directory("strangers", 0o755);
-    std::os::unix::fs::chown(&strangers, Some(STRANGER), None).unwrap();
-    assert_refused(&DataDir::check(&strangers.join("001-x")).unwrap_err(), &strangers, "it belongs to 12345");
+    let other_processes = yard.directory("strangers", 0o755);
+    std::os::unix::fs::chown(&other_processes, Some(OUTSIDER), None).unwrap();
+    assert_refused(
+        &DataDir::check(&other_processes.join("001-x")).unwrap_err(),
+        &other_processes,
+        "it belongs to 12345",
+    );
     assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
     yard.assert_unharmed();
 }
@@ -241,7 +245,7 @@ fn leftover_replaced_by_another_user_stays_listed() {
     std::mem::forget(DataDir::create(&path, &ended_owner(), &yard.ledger).unwrap());
     assert!(leftovers::find(&yard.ledger).unwrap()[0].doubt.is_none());
     fs::set_permissions(&base, Permissions::from_mode(0o777)).unwrap();
-    yard.stranger(&base, "mv 001-x-c1-r1 moved; ln -s ../precious 001-x-c1-r1");
+    yard.outsider(&base, "mv 001-x-c1-r1 moved; ln -s ../precious 001-x-c1-r1");
     for mode in [0o777, 0o755] {
         fs::set_permissions(&base, Permissions::from_mode(mode)).unwrap();
         let leftovers = leftovers::find(&yard.ledger).unwrap();
@@ -264,7 +268,7 @@ fn foreign_process_with_roots_mark_is_neither_awaited_nor_ended() {
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
     let mut command = Command::new("sleep");
-    let mut process = command.arg("1000").env(MARK_VARIABLE, data.mark()).uid(STRANGER).gid(STRANGER).spawn().unwrap();
+    let mut process = command.arg("1000").env(MARK_VARIABLE, data.mark()).uid(OUTSIDER).gid(OUTSIDER).spawn().unwrap();
     let vacated = data.vacate();
     let lives = process.try_wait().unwrap().is_none();
     process.kill().unwrap();
@@ -283,17 +287,17 @@ fn server_run_as_another_user_ends_before_its_data_is_removed() {
     let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
     let given = data.engine_dir().join("data");
     fs::create_dir(&given).unwrap();
-    std::os::unix::fs::chown(&given, Some(STRANGER), Some(STRANGER)).unwrap();
+    std::os::unix::fs::chown(&given, Some(OUTSIDER), Some(OUTSIDER)).unwrap();
     let start = |place: &Path, mark: &str| {
         let mut command = Command::new("sleep");
-        command.arg("1000").env(MARK_VARIABLE, mark).current_dir(place).uid(STRANGER).gid(STRANGER).spawn().unwrap()
+        command.arg("1000").env(MARK_VARIABLE, mark).current_dir(place).uid(OUTSIDER).gid(OUTSIDER).spawn().unwrap()
     };
     let mut server = start(&given, &data.mark());
     // The user can reach this directory, but root did not give it to him.
-    let mut stranger = start(&data.engine_dir(), &data.mark());
+    let mut outsider = start(&data.engine_dir(), &data.mark());
     let vacated = data.vacate();
-    let lives = [&mut server, &mut stranger].map(|process| process.try_wait().unwrap().is_none());
-    for process in [&mut server, &mut stranger] {
+    let lives = [&mut server, &mut outsider].map(|process| process.try_wait().unwrap().is_none());
+    for process in [&mut server, &mut outsider] {
         let _ = process.kill();
         process.wait().unwrap();
     }
@@ -305,11 +309,11 @@ fn server_run_as_another_user_ends_before_its_data_is_removed() {
 
 #[test]
 #[needs(Root)]
-fn nobody_holds_the_lock_of_what_root_has_made() {
+fn other_users_cannot_lock_directories_created_by_root() {
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("made/data"), &owner(), &yard.ledger).unwrap();
     let script = "if (exec 9< ../made/data) 2>/dev/null; then exit 1; fi; cd ../made/data/data";
-    yard.stranger(&yard.directory("beside", 0o755), script);
+    yard.outsider(&yard.directory("beside", 0o755), script);
     data.remove().unwrap();
     yard.assert_unharmed();
 }

@@ -18,12 +18,12 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Workload};
-use rumba_lab::conduct::{Conduct, Watch};
+use rumba_lab::conduct::{TrialRunner, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
 use rumba_lab::leftovers;
-use rumba_lab::prepare::{Admitted, Allowed};
-use rumba_lab::provision::Ledger;
+use rumba_lab::prepare::{Allowed, Validated};
+use rumba_lab::provision::ResourceRegistry;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{self, Claim, ResultsDir};
@@ -178,8 +178,8 @@ impl TrialDirectory {
         Self { dir: dir.path().to_owned(), _removed: Some(dir) }
     }
 
-    fn ledger(&self) -> Ledger {
-        Ledger::at(&self.dir.join("state")).unwrap()
+    fn ledger(&self) -> ResourceRegistry {
+        ResourceRegistry::at(&self.dir.join("state")).unwrap()
     }
 
     fn trial(&self, below: &str) -> PathBuf {
@@ -217,12 +217,12 @@ impl TrialDirectory {
             ..Overrides::default()
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
-        let admitted = Admitted::new(experiment, &self.dir.join("data"), Allowed::default()).unwrap();
+        let admitted = Validated::new(experiment, &self.dir.join("data"), Allowed::default()).unwrap();
         let trials = admitted.plan(&registry());
         let prepared = admitted.prepare(trials, &registry()).unwrap();
         let claim = Claim::new(&self.dir.join("results")).unwrap();
         let results = ResultsDir::create(claim, &prepared).unwrap();
-        let conduct = Conduct {
+        let conduct = TrialRunner {
             prepared: &prepared,
             planned: prepared.trials().len(),
             results: &results,
@@ -291,14 +291,14 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
 fn trial_that_emits_unreadable_events_is_ended_and_fails() {
     let place = TrialDirectory::new();
     let pid = place.dir.join("pid");
-    let tells = format!(
+    let reports = format!(
         r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
            echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
         pid.display()
     );
     let record = place.run_by(&|| {
         let mut command = Command::new("sh");
-        command.args(["-c", &tells]);
+        command.args(["-c", &reports]);
         Ok(command)
     });
     let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };

@@ -125,7 +125,7 @@ fn bytes_are_throttled_apart_from_operations() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn calibration_finds_the_rate_that_was_asked_for() {
+fn calibration_finds_the_requested_rate() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(1000), ..small(Backing::Tmpfs) };
     let enforcement = host.begin(&storage_alone(storage.clone()));
@@ -139,7 +139,7 @@ fn calibration_finds_the_rate_that_was_asked_for() {
     let names: Vec<_> = fs::read_dir(enforcement.storage_dir().unwrap()).unwrap().flatten().collect();
     assert!(names.iter().all(|entry| entry.file_name() == "lost+found"), "the file that was read is gone: {names:?}");
     let faster = StorageLimit { read_iops: Some(1_000_000_000), ..storage };
-    assert!(limits::slower_than_asked(&faster, &points).unwrap().message.contains("1000000000 reads/s"));
+    assert!(limits::slower_than_requested(&faster, &points).unwrap().message.contains("1000000000 reads/s"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_lab::meter::{Meters, Role, ThreadCpuRegistry};
 use rumba_results::metric::Metric;
 use rumba_testkit::mounts::LoopDevice;
 
@@ -78,7 +78,7 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
     let truth = (MEGABYTES << 20) as f64;
     let filesystem = LoopDevice::of_mebibytes(256);
     let file = filesystem.path().join("file");
-    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(filesystem.path(), ThreadCpuRegistry::new());
     let mut megabyte = AlignedMegabyte::new();
 
     let start = meters.read();
@@ -119,7 +119,7 @@ fn the_devices_times_are_those_of_the_requests() {
     let fields = || -> Vec<f64> {
         std::fs::read_to_string(&row).unwrap().split_whitespace().map(|field| field.parse().unwrap()).collect()
     };
-    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(filesystem.path(), ThreadCpuRegistry::new());
     let mut megabyte = AlignedMegabyte::new();
 
     let (start, before, begun) = (meters.read(), fields(), std::time::Instant::now());
@@ -180,7 +180,7 @@ fn what_is_discarded_does_not_count_as_written() {
     const MEGABYTES: usize = 64;
     let filesystem = LoopDevice::of_mebibytes(256);
     let file = filesystem.path().join("file");
-    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(filesystem.path(), ThreadCpuRegistry::new());
     File::create(&file).and_then(|mut file| file.write_all(&vec![1; MEGABYTES << 20]).and(file.sync_all())).unwrap();
     std::fs::remove_file(&file).unwrap();
     rustix::fs::syncfs(File::open(filesystem.path()).unwrap()).unwrap();
@@ -199,7 +199,7 @@ fn what_is_discarded_does_not_count_as_written() {
 fn tmpfs_directory_has_no_device_and_keeps_process_figures() {
     let _alone = alone();
     let spent_in = |dir: &Path| {
-        let mut meters = Meters::new(dir, CpuRoll::new());
+        let mut meters = Meters::new(dir, ThreadCpuRegistry::new());
         let start = meters.read();
         meters.read().since(&start)
     };
@@ -231,7 +231,7 @@ fn burn(milliseconds: u64) -> u64 {
 #[test]
 fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
     let _alone = alone();
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let mut meters = Meters::new(Path::new("/"), Arc::clone(&roll));
     let start = meters.read();
     // (role, milliseconds): two clients, one of the harness, one of the engine's own.
@@ -280,7 +280,7 @@ fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
 #[test]
 fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
     let _alone = alone();
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let (looked, look) = channel::<()>();
     let (at, at_client) = channel();
     let client = {
@@ -313,7 +313,7 @@ fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
 #[test]
 fn context_switches_are_counted() {
     let _alone = alone();
-    let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let mut meters = Meters::new(Path::new("/"), ThreadCpuRegistry::new());
     let start = meters.read();
     let (ping, pinged) = channel::<()>();
     let (pong, ponged) = channel::<()>();
@@ -334,7 +334,7 @@ fn context_switches_are_counted() {
 #[test]
 fn what_clients_wait_for_a_cpu_is_counted() {
     let _alone = alone();
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let cpus = rustix::thread::sched_getaffinity(None).unwrap();
     let cpu = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| cpus.is_set(*cpu)).unwrap();
     let work = || {
@@ -366,7 +366,7 @@ fn what_clients_wait_for_a_cpu_is_counted() {
 fn touched_memory_is_resident() {
     let _alone = alone();
     const TOUCHED: usize = 256 << 20;
-    let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let mut meters = Meters::new(Path::new("/"), ThreadCpuRegistry::new());
     let start = meters.read();
     let before = start.since(&start).rss_bytes.value().unwrap();
     let memory = vec![1u8; TOUCHED];

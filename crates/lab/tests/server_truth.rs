@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use rumba_engine_api::engine::ProcessLocation;
-use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_lab::meter::{Meters, Role, ThreadCpuRegistry};
 use rumba_results::metric::Metric;
 use rumba_results::record::Spent;
 use rumba_testkit::process;
@@ -46,7 +46,7 @@ impl Program {
         let orders = process.stdin.take();
         let words = BufReader::new(process.stdout.take().unwrap()).lines();
         let mut program = Self { process, orders, words, used_s: 0.0 };
-        program.hear("ready");
+        program.receive("ready");
         program
     }
 
@@ -54,7 +54,7 @@ impl Program {
         writeln!(self.orders.as_mut().unwrap(), "{word}").unwrap();
     }
 
-    fn hear(&mut self, word: &str) {
+    fn receive(&mut self, word: &str) {
         // The words are mixed with the test harness's output of that process.
         assert!(self.words.by_ref().map_while(Result::ok).any(|line| line.ends_with(word)), "it ended before {word}");
         self.used_s = self.words.next().unwrap().unwrap().parse().unwrap();
@@ -62,7 +62,7 @@ impl Program {
 
     fn work(&mut self) {
         self.say("work");
-        self.hear("done");
+        self.receive("done");
     }
 
     fn place(&self, data_dir: Option<&Path>) -> ProcessLocation {
@@ -95,7 +95,7 @@ fn the_server() {
     let mut child = with_child.then(|| Program::start(&file.with_extension("child"), false));
     let held = vec![1u8; HELD];
     share(&file.with_extension("").with_extension("shared"));
-    tell("ready", child.as_ref());
+    notify("ready", child.as_ref());
     for order in std::io::stdin().lines().map_while(Result::ok) {
         match order.as_str() {
             "end child" => drop(child.take().map(Program::reap)),
@@ -105,7 +105,7 @@ fn the_server() {
             // The child gets a child too.
             "deepen" => child.iter_mut().for_each(|child| {
                 child.say("new child");
-                child.hear("done");
+                child.receive("done");
             }),
             // It does not wait for its own child.
             "kill child" => child.take().into_iter().for_each(|mut child| {
@@ -114,7 +114,7 @@ fn the_server() {
             }),
             "ask child" => child.iter_mut().for_each(|child| {
                 child.say("ask child");
-                child.hear("done");
+                child.receive("done");
             }),
             _ => {
                 // A thread that has ended by the time of the reading.
@@ -126,7 +126,7 @@ fn the_server() {
                 child.iter_mut().for_each(Program::work);
             }
         }
-        tell("done", child.as_ref());
+        notify("done", child.as_ref());
     }
     let _ = child.map(Program::reap);
 }
@@ -147,7 +147,7 @@ fn share(file: &Path) {
     }
 }
 
-fn tell(word: &str, child: Option<&Program>) {
+fn notify(word: &str, child: Option<&Program>) {
     println!("{word}\n{}", cpu_s(&own_usage()) + child.map_or(0.0, |child| child.used_s));
 }
 
@@ -192,7 +192,7 @@ fn on_disk() -> tempfile::TempDir {
 fn server_and_child_cpu_and_writes_match_the_kernel() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let mut meters = Meters::of(&server.place(Some(dir.path())), dir.path(), roll.clone());
     let (start, started_s) = (meters.read(), server.used_s);
     let client_s = {
@@ -200,7 +200,7 @@ fn server_and_child_cpu_and_writes_match_the_kernel() {
         server.say("work");
         burn(400)
     };
-    server.hear("done");
+    server.receive("done");
     let spent = meters.read().since(&start);
     let server_s = server.used_s - started_s;
     let truth = server.reap();
@@ -222,16 +222,16 @@ fn server_and_child_cpu_and_writes_match_the_kernel() {
 fn ended_child_keeps_its_usage_and_new_child_counts_once_found() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
-    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let start = meters.read();
     server.work();
     let worked = meters.read().since(&start);
     server.say("end child");
-    server.hear("done");
+    server.receive("done");
     let ended = meters.read().since(&start);
     assert_grew_little(&worked, &ended);
     server.say("new child");
-    server.hear("done");
+    server.receive("done");
     meters.look_for_descendants();
     let (found, found_s) = (meters.read(), server.used_s);
     assert_grew_little(&ended, &found.since(&start));
@@ -249,11 +249,11 @@ fn ended_child_keeps_its_usage_and_new_child_counts_once_found() {
 fn children_that_lived_between_readings_count_as_the_servers() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
-    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let (start, started_s) = (meters.read(), server.used_s);
     for order in ["new child", "work", "end child", "new child", "work", "end child"] {
         server.say(order);
-        server.hear("done");
+        server.receive("done");
     }
     meters.look_for_descendants();
     let spent = meters.read().since(&start);
@@ -266,15 +266,15 @@ fn children_that_lived_between_readings_count_as_the_servers() {
 fn ended_but_unreaped_child_counts_as_the_servers() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
-    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let (start, started_s) = (meters.read(), server.used_s);
     for order in ["new child", "work"] {
         server.say(order);
-        server.hear("done");
+        server.receive("done");
     }
     let worked_s = server.used_s - started_s;
     server.say("leave child");
-    server.hear("done");
+    server.receive("done");
     while !has_zombie(server.process.id()) {
         std::thread::yield_now();
     }
@@ -291,14 +291,14 @@ fn usage_of_child_and_grandchild_ended_between_readings_stays() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
     server.say("deepen");
-    server.hear("done");
-    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    server.receive("done");
+    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let start = meters.read();
     server.work();
     let worked = meters.read().since(&start);
     let grandchild = child_of(child_of(server.process.id()));
     server.say("kill child");
-    server.hear("done");
+    server.receive("done");
     reap_orphan(grandchild);
     let (ended, ended_s) = (meters.read(), server.used_s);
     assert_grew_little(&worked, &ended.since(&start));
@@ -369,7 +369,7 @@ fn killed_server_figures_become_absent_and_clients_go_on() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
     let pid = server.process.id();
-    let roll = CpuRoll::new();
+    let roll = ThreadCpuRegistry::new();
     let _entered = roll.enter(Role::Client);
     let mut meters = Meters::of(&server.place(Some(dir.path())), dir.path(), roll.clone());
     let start = meters.read();
@@ -402,7 +402,7 @@ fn server_device_is_that_of_its_data_and_remote_has_none() {
     let own = on_disk();
     let server = Program::start(&own.path().join("file"), false);
     let spent_at = |place: &ProcessLocation| {
-        let mut meters = Meters::of(place, own.path(), CpuRoll::new());
+        let mut meters = Meters::of(place, own.path(), ThreadCpuRegistry::new());
         let start = meters.read();
         meters.read().since(&start)
     };
@@ -425,12 +425,12 @@ fn server_device_is_that_of_its_data_and_remote_has_none() {
 fn context_switches_of_a_server_are_counted_over_its_threads() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), false);
-    let meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let start = meters.server_switches().unwrap();
     for _ in 0..20 {
         // It sleeps until the order arrives.
         server.say("end child");
-        server.hear("done");
+        server.receive("done");
     }
     let switches = meters.server_switches().unwrap().since(&start);
     assert!(switches >= 20, "{switches}");
@@ -443,12 +443,12 @@ fn context_switches_of_a_server_are_counted_over_its_threads() {
 fn server_context_switches_sum_all_processes_and_report_ended() {
     let dir = on_disk();
     let mut server = Program::start(&dir.path().join("file"), true);
-    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
     let start = meters.server_switches().unwrap();
     for _ in 0..20 {
         // Both sleep until the order arrives, and the server until its child answers.
         server.say("ask child");
-        server.hear("done");
+        server.receive("done");
     }
     let end = meters.server_switches().unwrap();
     let switches = end.since(&start);
@@ -456,7 +456,7 @@ fn server_context_switches_sum_all_processes_and_report_ended() {
     assert_eq!(end.ended_cpu_s_since(&start), 0.0);
     for order in ["end child", "new child", "work", "end child"] {
         server.say(order);
-        server.hear("done");
+        server.receive("done");
     }
     meters.look_for_descendants();
     let ended_s = meters.server_switches().unwrap().ended_cpu_s_since(&end);

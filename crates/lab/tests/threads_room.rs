@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
-use rumba_lab::meter::CpuRoll;
+use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 use rumba_lab::run::{Driving, room};
 
@@ -32,7 +32,7 @@ fn run(clients: u32) -> Result<(), EngineError> {
     let make: Make = Arc::new(|_| Ok(Box::new(Once(false)) as Box<dyn Client>));
     let driving = Driving::Threads { threads: clients };
     let plan = Plan { clients, kinds: 1, schedule: Schedule::closed(1), driving };
-    let mut running = Made::new(&plan, &make, &CpuRoll::new())?.start();
+    let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new())?.start();
     assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);
     assert_eq!(running.failure(), None);
     assert_eq!(running.collect().ops(), u64::from(clients));

@@ -106,9 +106,9 @@ impl Server {
         Self { process, _words: words, dir }
     }
 
-    fn engine(&self, connects_anew: bool) -> Fake {
+    fn engine(&self, connects_again: bool) -> Fake {
         let place = ProcessLocation::Server { pid: Some(self.process.id()), data_dir: None };
-        Fake { place, socket: Some(self.dir.path().join("socket")), connects_anew, debt_takes: Duration::ZERO }
+        Fake { place, socket: Some(self.dir.path().join("socket")), connects_again, debt_takes: Duration::ZERO }
     }
 }
 
@@ -125,13 +125,13 @@ struct Fake {
     place: ProcessLocation,
     socket: Option<PathBuf>,
     /// Whether each get has a new connection.
-    connects_anew: bool,
+    connects_again: bool,
     debt_takes: Duration,
 }
 
 impl Fake {
     fn embedded(debt_takes: Duration) -> Self {
-        Self { place: ProcessLocation::Embedded, socket: None, connects_anew: false, debt_takes }
+        Self { place: ProcessLocation::Embedded, socket: None, connects_again: false, debt_takes }
     }
 }
 
@@ -165,8 +165,8 @@ impl Engine for Fake {
 
 impl Instance for Fake {
     fn session(&self) -> Result<Session, EngineError> {
-        let (socket, connects_anew) = (self.socket.clone(), self.connects_anew);
-        let mut session = Asking { socket, connection: None, connects_anew };
+        let (socket, connects_again) = (self.socket.clone(), self.connects_again);
+        let mut session = Requesting { socket, connection: None, connects_again };
         session.connect()?;
         Ok(Session::Kv(Box::new(session)))
     }
@@ -197,13 +197,13 @@ impl Instance for Fake {
     }
 }
 
-struct Asking {
+struct Requesting {
     socket: Option<PathBuf>,
     connection: Option<UnixStream>,
-    connects_anew: bool,
+    connects_again: bool,
 }
 
-impl Asking {
+impl Requesting {
     fn connect(&mut self) -> Result<(), EngineError> {
         let connected = self.socket.as_ref().map(UnixStream::connect).transpose();
         self.connection = connected.map_err(|error| EngineError::failed("connect", error.to_string()))?;
@@ -211,19 +211,19 @@ impl Asking {
     }
 
     /// Lets the server work for this long.
-    fn ask(&mut self, milliseconds: u8) -> Result<(), EngineError> {
+    fn fetch(&mut self, milliseconds: u8) -> Result<(), EngineError> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
-        let asked = connection.write_all(&[milliseconds]).and_then(|()| connection.read_exact(&mut [0]));
-        asked.map_err(|error| EngineError::failed("ask", error.to_string()))
+        let requested = connection.write_all(&[milliseconds]).and_then(|()| connection.read_exact(&mut [0]));
+        requested.map_err(|error| EngineError::failed("ask", error.to_string()))
     }
 }
 
-impl KvSession for Asking {
+impl KvSession for Requesting {
     fn get(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> Result<bool, EngineError> {
-        if self.connects_anew {
+        if self.connects_again {
             self.connect()?;
         }
-        self.ask(GET_MS).map(|()| true)
+        self.fetch(GET_MS).map(|()| true)
     }
     fn scan(&mut self, _: SpaceId, _: Scan<'_>, _: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
         Ok(0)
@@ -235,7 +235,7 @@ impl KvSession for Asking {
         self.get(space, key, value)
     }
     fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
-        self.ask(PUT_MS)
+        self.fetch(PUT_MS)
     }
     fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
         Ok(())
@@ -348,12 +348,12 @@ impl Worker for Asker {
 }
 
 /// The events of a trial with one loop of a second and no warmup.
-fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
-    told_of(LOAD, engine, part, rate)
+fn reported(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
+    reported_of(LOAD, engine, part, rate)
 }
 
 /// The same with this load.
-fn told_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
+fn reported_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
@@ -405,7 +405,7 @@ fn phase(events: &[Event], kind: PhaseKind) -> &PhaseRecord {
 #[test]
 fn server_cpu_for_loaders_counts_in_load_and_not_in_settle() {
     let server = Server::start();
-    let events = told(&server.engine(false), TrialPart::Load, None);
+    let events = reported(&server.engine(false), TrialPart::Load, None);
     let cpu_s = |kind| phase(&events, kind).spent.server_cpu_s.value().unwrap();
     let worked_s = (u64::from(CLIENTS) * ROWS * u64::from(PUT_MS)) as f64 / 1e3;
     let (load_s, settle_s) = (cpu_s(PhaseKind::Load), cpu_s(PhaseKind::Settle));
@@ -417,22 +417,22 @@ fn server_cpu_for_loaders_counts_in_load_and_not_in_settle() {
 #[test]
 fn context_switches_per_op_cover_all_processes_or_are_absent() {
     let server = Server::start();
-    let switches = |connects_anew| {
-        let events = told(&server.engine(connects_anew), TrialPart::Whole, None);
+    let switches = |connects_again| {
+        let events = reported(&server.engine(connects_again), TrialPart::Whole, None);
         phase(&events, PhaseKind::Loop(1)).metrics.server_ctx_switches_per_op.clone()
     };
     // A process sleeps until a request arrives.
     let lasting = switches(false);
     assert!(lasting.value().is_some_and(|per_op| per_op > 0.5), "{lasting:?}");
     // Processes that have answered have ended and taken their counts with them.
-    let anew = switches(true);
-    assert!(anew.reason().is_some_and(|reason| reason.contains("took their counts with them")), "{anew:?}");
+    let again = switches(true);
+    assert!(again.reason().is_some_and(|reason| reason.contains("took their counts with them")), "{again:?}");
 }
 
 /// Guards against counting operations without their time: the clients had started before the engine was sampled.
 #[test]
 fn slow_deferred_writes_estimate_adds_no_ops_to_first_loop() {
-    let events = told(&Fake::embedded(Duration::from_millis(500)), TrialPart::Whole, Some(1000.0));
+    let events = reported(&Fake::embedded(Duration::from_millis(500)), TrialPart::Whole, Some(1000.0));
     let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
     // A thousand random arrivals have a standard deviation of 32.
     assert!((850.0..1150.0).contains(&ops_per_s), "{ops_per_s}");
@@ -441,7 +441,7 @@ fn slow_deferred_writes_estimate_adds_no_ops_to_first_loop() {
 /// Guards against counting failed operations as within their limit, because they end early.
 #[test]
 fn operations_that_were_given_up_do_not_keep_their_limit() {
-    let events = told_of(Load { gives_up: true }, &Fake::embedded(Duration::ZERO), TrialPart::Whole, None);
+    let events = reported_of(Load { gives_up: true }, &Fake::embedded(Duration::ZERO), TrialPart::Whole, None);
     let get = &phase(&events, PhaseKind::Loop(1)).op_types["get"];
     let within = get.limit.as_ref().unwrap().within_percent.value().unwrap();
     assert!((74.0..76.0).contains(&within), "{within}%, {} of {} given up", get.errors, get.count + get.errors);

@@ -256,7 +256,7 @@ mod tests {
         Interval { ops: 10, suspended_s, spent, ..samples::interval(PhaseKind::Loop(1), 0.0) }
     }
 
-    fn told(trial: &Trial) -> String {
+    fn reported(trial: &Trial) -> String {
         let mut text = Text::default();
         trial.write(&mut text);
         text.0
@@ -265,18 +265,18 @@ mod tests {
     /// On a file system without a device, and with a server on another host, the endpoint reported that nothing was
     /// written.
     #[test]
-    fn a_total_that_nobody_measures_has_no_line_and_is_not_zero() {
+    fn unmeasured_total_has_no_line_and_is_not_zero() {
         let mut trial = trial();
-        assert!(!told(&trial).contains("rumba_written_bytes_total"), "nothing was told yet");
+        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "nothing was told yet");
         for written in [Metric::Value(0.0), Metric::Value(4096.0)] {
             trial.passes(&second(written, 0.0));
         }
         let line = "rumba_written_bytes_total{trial=\"1\",engine=\"a\",clients=\"8\",repeat=\"1\"} 4096\n";
-        assert!(told(&trial).contains(line), "{}", told(&trial));
-        assert!(!told(&trial).contains("rumba_read_bytes_total"), "{}", told(&trial));
+        assert!(reported(&trial).contains(line), "{}", reported(&trial));
+        assert!(!reported(&trial).contains("rumba_read_bytes_total"), "{}", reported(&trial));
         trial.passes(&second(Metric::absent("nobody could look"), 1.0));
-        assert!(told(&trial).contains(line), "a second that was suspended hides nothing: {}", told(&trial));
+        assert!(reported(&trial).contains(line), "a second that was suspended hides nothing: {}", reported(&trial));
         trial.passes(&second(Metric::absent("sda has gone"), 0.0));
-        assert!(!told(&trial).contains("rumba_written_bytes_total"), "what it wrote since is missing");
+        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "what it wrote since is missing");
     }
 }

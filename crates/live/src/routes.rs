@@ -110,7 +110,7 @@ pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
         .route("/results/{name}/report.json", get(result_json))
         .route("/note", post(save_note))
         .route("/compare", get(compare))
-        .route("/beside", get(beside))
+        .route("/beside", get(adjacent))
         .route("/live", get(live_page))
         .route("/live/data", get(live_data))
         .route("/live/events", get(live_events))
@@ -258,7 +258,7 @@ async fn compare(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> R
 }
 
 /// Two results on one page, with engines named after both.
-async fn beside(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
+async fn adjacent(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
     apart(move || {
         let pair = read_two(&served, two)?.ok_or(Refused::Missing)?;
         let directories = pair.iter().filter_map(|(name, _)| Some((name.clone(), served.library.directory(name)?)));

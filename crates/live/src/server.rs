@@ -105,11 +105,11 @@ impl Drop for Server {
 
 async fn serve(listener: TcpListener, app: Router, served: Arc<Served>, ended: oneshot::Receiver<()>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let (told, telling) = oneshot::channel();
+    let (reported, telling) = oneshot::channel();
     let serving = axum::serve(listener, app).with_graceful_shutdown(async {
         // A dropped sender also means that the server must end.
         let _ = ended.await;
-        let _ = told.send(());
+        let _ = reported.send(());
     });
     let patience = async {
         let _ = telling.await;

@@ -17,7 +17,7 @@ use crate::opening::{Opening, opening};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
 use crate::timeline::{Timeline, round, timeline};
-use crate::verdict::{Verdict, default_baseline, keeps_nothing, verdicts};
+use crate::verdict::{Verdict, verdicts};
 
 /// `web/` built by `npm run build`; `npm run asset` copies it here.
 const TEMPLATE: &str = include_str!("../assets/page.html");
@@ -158,7 +158,7 @@ pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], liv
         warnings: &results.warnings,
         missing: &results.missing,
         summary,
-        baseline: default_baseline(summary),
+        baseline: summary.default_baseline(),
         keep_nothing: keep_nothing(summary),
         verdicts: verdicts(summary),
         opening: opening(results, summary),
@@ -184,7 +184,7 @@ fn page(name: &str, data: &str) -> String {
 }
 
 fn keep_nothing(summary: &Summary) -> Vec<&str> {
-    let nothing = |engine: &&str| summary.rows.iter().any(|row| row.engine == *engine && keeps_nothing(row));
+    let nothing = |engine: &&str| summary.rows.iter().any(|row| row.engine == *engine && row.keeps_nothing());
     summary.engines().into_iter().filter(nothing).collect()
 }
 
@@ -263,8 +263,8 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         source: record.source.as_deref(),
         server: in_server(record).then(|| engine.server.as_deref().unwrap_or("the usual one")),
         cache_bytes: cache.value,
-        cache: cache.told,
-        durability: durability.told,
+        cache: cache.reported,
+        durability: durability.reported,
         set_by: set_by.into_iter().filter_map(|(common, by)| Some((common, by?))).collect(),
         compression: facts.and_then(|facts| facts.compression.as_deref()).or(engine.compression.as_deref()),
         reads: facts.and_then(|facts| facts.reads).map(|reads| reads.to_string()),

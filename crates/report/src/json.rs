@@ -79,7 +79,8 @@ pub struct Failure {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServerDocument {
     /// The requested server: a release, a base directory, a DSN without its password.
-    pub asked: Option<String>,
+    #[serde(rename = "asked")]
+    pub requested: Option<String>,
     /// Its origin: its program's path, or its address.
     pub source: Option<String>,
 }
@@ -224,7 +225,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         version: record.version.clone(),
         library: record.source.clone().filter(|_| !in_server(record)),
         server: in_server(record)
-            .then(|| ServerDocument { asked: plan.engine.server.clone(), source: record.source.clone() }),
+            .then(|| ServerDocument { requested: plan.engine.server.clone(), source: record.source.clone() }),
         conditions: record.conditions.clone(),
         harness_cpu_us_per_op: record.harness_cpu_us_per_op.clone(),
         phases: record.phases.clone(),

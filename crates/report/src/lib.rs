@@ -29,4 +29,4 @@ pub use json::{ComparisonDocument, Document, comparison_json, comparison_schema,
 pub use opening::{Opening, opening};
 pub use tables::markdown::{comparison_markdown, markdown};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
-pub use verdict::{Verdict, default_baseline, verdict_line, verdicts};
+pub use verdict::{Verdict, verdict_line, verdicts};

@@ -112,13 +112,13 @@ mod tests {
 
     #[test]
     fn packing_rounds_and_small_numbers_lose_digits_next_to_large() {
-        let near = |value: f64, beside: f64| {
-            let back = unpacked(&packed(&[Some(value), Some(beside)]).unwrap())[0].unwrap();
+        let near = |value: f64, adjacent: f64| {
+            let back = unpacked(&packed(&[Some(value), Some(adjacent)]).unwrap())[0].unwrap();
             (back - value).abs() / value
         };
         for value in [1.0, 1.234_567, 99.996, 0.999_95, 3.261_59] {
-            for beside in [1.0, 1e3, 1e6] {
-                assert!(near(value, beside) < 6e-4, "{value} beside {beside}: {}", near(value, beside));
+            for adjacent in [1.0, 1e3, 1e6] {
+                assert!(near(value, adjacent) < 6e-4, "{value} beside {adjacent}: {}", near(value, adjacent));
             }
         }
         assert!(near(1.234, 1e9) < 0.5 && near(1.234, 1e8) < 0.1, "three decades more, with fewer digits");

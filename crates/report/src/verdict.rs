@@ -47,20 +47,6 @@ const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("smallest on disk, without logs", false, &["data_bytes"]),
 ];
 
-/// Whether the row is of an engine that stores no data: it measures the harness and is not ranked.
-pub fn keeps_nothing(row: &Row) -> bool {
-    row.facts.as_ref().is_some_and(|facts| !facts.keeps_data)
-}
-
-/// The default baseline: the experiment's first engine that keeps its data and has figures. Engines with complete runs
-/// are preferred.
-pub fn default_baseline(summary: &Summary) -> Option<&str> {
-    let keeping = || summary.rows.iter().filter(|row| !keeps_nothing(row));
-    let has = |row: &&Row| row.run.is_some();
-    let whole = keeping().find(|row| has(row) && row.why_not_judged(Part::Run).is_none());
-    whole.or(keeping().find(has)).or(keeping().next()).or(summary.rows.first()).map(Row::engine_alone)
-}
-
 /// The verdicts per number of clients; empty if fewer than two engines can be compared.
 pub fn verdicts(summary: &Summary) -> Vec<Verdict> {
     let mut all = Vec::new();
@@ -184,7 +170,7 @@ fn compression_against(summary: &Summary, best: &Row, others: &[Entry<'_>], metr
 fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
     let (mut fit, mut left_out) = (Vec::new(), Vec::new());
     for row in rows {
-        if keeps_nothing(row) {
+        if row.keeps_nothing() {
             left_out.push(format!("{} keeps no data", row.engine));
         } else if row.is_broken() {
             left_out.push(format!("{} failed its verification", row.engine));

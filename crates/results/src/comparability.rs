@@ -208,7 +208,7 @@ pub fn why_not_ranked(unequal: &[Unequal], metric: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rumba_engine_api::common::{Overruled, Own};
+    use rumba_engine_api::common::{OverriddenSettings, Own};
     use rumba_engine_api::engine::{Family, Form};
 
     const MIB: u64 = 1 << 20;
@@ -264,7 +264,8 @@ mod tests {
         assert_eq!(conditions(&direct, &fixed), [Condition::Cache, Condition::PageCache]);
         let larger = setup(&config(960, 280, true), Reads::Buffered);
         assert_eq!(conditions(&direct, &larger), [Condition::Memory, Condition::PageCache]);
-        let own = Overruled { cache: Some(Own::new("pool", Some(160 * MIB))), ..Overruled::default() };
+        let own =
+            OverriddenSettings { cache: Some(Own::new("pool", Some(160 * MIB))), ..OverriddenSettings::default() };
         let own = EngineFacts { overruled: own, ..facts(Reads::Buffered, "none") };
         let own = Setup::new(&config(480, 160, true), Some(&own), Some(1000 * MIB));
         assert_eq!(conditions(&direct, &own), [Condition::Cache, Condition::PageCache], "a setting overrules it");

@@ -120,19 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_told_as_what_has_changed_and_read_back_whole() {
+    fn sample_is_emitted_as_a_delta_and_restored_in_full() {
         let looks = [
             look(1.0, Some(100.0), &[("reads", 1.0)]),
             look(2.0, None, &[("reads", 1.0), ("late", 5.0)]),
             look(3.0, Some(100.0), &[("reads", 4.0), ("late", 5.0)]),
         ];
         let mut before = EngineSample::default();
-        let told: Vec<EngineSample> = looks.into_iter().map(|look| look.since(&mut before)).collect();
+        let reported: Vec<EngineSample> = looks.into_iter().map(|look| look.since(&mut before)).collect();
         let text = |look: &EngineSample| serde_json::to_string(look).unwrap_or_default();
-        assert_eq!(text(&told[1]), r#"{"at_s":2.0,"counters":{"late":5.0}}"#);
-        assert_eq!(text(&told[2]), r#"{"at_s":3.0,"counters":{"reads":4.0}}"#);
+        assert_eq!(text(&reported[1]), r#"{"at_s":2.0,"counters":{"late":5.0}}"#);
+        assert_eq!(text(&reported[2]), r#"{"at_s":3.0,"counters":{"reads":4.0}}"#);
         let mut course = EngineTimeSeries::default();
-        told.into_iter().for_each(|look| course.add(look));
+        reported.into_iter().for_each(|look| course.add(look));
         let column = |name: &str| {
             course.columns.iter().find(|column| column.name == name).map(|column| (column.before, &column.values[..]))
         };

@@ -15,14 +15,14 @@ const HOST_ERROR_SHARE: f64 = 0.01;
 /// CPU. The kernel's work for other processes is not in their accounts. If other processes used more CPU than the
 /// trial, the metric is absent, because most of the rest may be theirs.
 pub fn host_cpu_s(spent: &Spent) -> Metric {
-    if let (Some(strangers), Some(charged)) = (spent.strangers_cpu_s.value(), spent.cpu_s.value())
-        && strangers > charged
+    if let (Some(other_processes), Some(charged)) = (spent.others_cpu_s.value(), spent.cpu_s.value())
+        && other_processes > charged
     {
         return Metric::absent(format!(
-            "other processes used {strangers:.1} s of CPU, the trial {charged:.1} s: whom the kernel worked for is not known"
+            "other processes used {other_processes:.1} s of CPU, the trial {charged:.1} s: whom the kernel worked for is not known"
         ));
     }
-    let others = spent.harness_cpu_s.plus(&spent.strangers_cpu_s);
+    let others = spent.harness_cpu_s.plus(&spent.others_cpu_s);
     match (spent.host_cpu_s.value(), others.value(), spent.cpu_s.value()) {
         (None, _, _) => spent.host_cpu_s.clone(),
         (_, None, _) => others,

@@ -5,6 +5,7 @@
 #![deny(missing_docs)]
 
 pub mod arrivals;
+mod baseline;
 pub mod build;
 pub mod charged;
 pub mod claim;

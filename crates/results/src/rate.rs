@@ -45,17 +45,17 @@ pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
 };
 
 /// The metrics derived from a rate.
-const BESIDE: [&MetricInfo; 3] = [&RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
+const ADJACENT: [&MetricInfo; 3] = [&RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
 
 /// The suffix that a derived metric adds to the rate's name.
-fn suffix(beside: &'static MetricInfo) -> &'static str {
-    beside.name.strip_prefix(RATE.name).unwrap_or_default()
+fn suffix(adjacent: &'static MetricInfo) -> &'static str {
+    adjacent.name.strip_prefix(RATE.name).unwrap_or_default()
 }
 
 /// The description of a metric of this kind; `None` for other metrics.
 pub fn rate_info(metric: &str) -> Option<&'static MetricInfo> {
-    let beside = BESIDE.into_iter().find_map(|info| Some((metric.strip_suffix(suffix(info))?, info)));
-    let (name, info) = beside.unwrap_or((metric, &RATE));
+    let adjacent = ADJACENT.into_iter().find_map(|info| Some((metric.strip_suffix(suffix(info))?, info)));
+    let (name, info) = adjacent.unwrap_or((metric, &RATE));
     let what = name.strip_prefix("tpm")?;
     (!what.is_empty() && what.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(info)
 }

@@ -304,7 +304,7 @@ impl TrialPlan {
     pub fn given_durability(&self) -> Given<Durability> {
         let given = self.engine.given_durability(self.facts.as_ref());
         let is_either = given.value == Some(Durability::NoSync) && given.by.is_none() && !self.has_buffered_level();
-        if is_either { Given { told: "no-sync or buffered".to_owned(), ..given } } else { given }
+        if is_either { Given { reported: "no-sync or buffered".to_owned(), ..given } } else { given }
     }
 
     /// Whether a crash of the process must lose no acknowledged commit.

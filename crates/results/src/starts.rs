@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_load_and_many_are_told_apart() {
+    fn one_load_is_distinguished_from_many() {
         assert_eq!(words(&[(4, 1)]), " from one load");
         assert_eq!(words(&[(4, 1), (3, 1)]), " from one load of each");
         assert_eq!(words(&[(4, 4), (3, 3)]), ", each from its own load");

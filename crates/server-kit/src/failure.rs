@@ -70,7 +70,7 @@ fn contains_word(line: &str, name: &str) -> bool {
 /// Distinguishes a full device from other failures. Servers write `Errcode: 28` or `OS errno 28` for it, and apt writes
 /// "enough free space".
 pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
-    if tells_of_full_device(&message) {
+    if reports_of_full_device(&message) {
         EngineError::DiskFull(format!("{call}: {message}"))
     } else {
         EngineError::failed(call, message)
@@ -78,7 +78,7 @@ pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
 }
 
 /// Whether a server's message reports a full device.
-pub fn tells_of_full_device(words: &str) -> bool {
+pub fn reports_of_full_device(words: &str) -> bool {
     let lower = words.to_ascii_lowercase();
     [
         "errcode: 28",
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_value_that_the_log_repeats_names_its_setting() {
-        let told = WORDS.explain("ERROR: /nowhere/x was not found", &[("a_dir", "/nowhere"), ("size", "1")]);
-        assert!(told.contains("`a_dir`"), "{told}");
+        let reported = WORDS.explain("ERROR: /nowhere/x was not found", &[("a_dir", "/nowhere"), ("size", "1")]);
+        assert!(reported.contains("`a_dir`"), "{reported}");
     }
 
     #[test]

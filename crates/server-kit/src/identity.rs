@@ -28,7 +28,7 @@ pub struct Identity {
 const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The user that runs a server if its package's user does not exist.
-const NOBODY: &str = "nobody";
+const NO_USER: &str = "nobody";
 
 impl Identity {
     /// The user that runs a server when root runs rumba. `None` for other users, who run their servers themselves. The
@@ -36,21 +36,21 @@ impl Identity {
     ///
     /// # Errors
     /// A user that does not exist on this host, or is root; any user if rumba is not run by root.
-    pub fn choose(asked: Option<&str>, usual: &str) -> Result<Option<Self>, SettingError> {
+    pub fn choose(requested: Option<&str>, usual: &str) -> Result<Option<Self>, SettingError> {
         if !geteuid().is_root() {
-            return match asked {
+            return match requested {
                 Some(_) => Err(wrong("only root can run a server as another user", "leave it out")),
                 None => Ok(None),
             };
         }
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let found = match asked {
+        let found = match requested {
             Some(name) => find(&users, name).ok_or_else(|| {
                 wrong(format!("this host has no user `{name}`"), "name a user of /etc/passwd, or leave it out")
             })?,
-            None => find(&users, usual).or_else(|| find(&users, NOBODY)).ok_or_else(|| {
+            None => find(&users, usual).or_else(|| find(&users, NO_USER)).ok_or_else(|| {
                 let problem =
-                    format!("this server refuses to be run by root, and this host has neither {usual} nor {NOBODY}");
+                    format!("this server refuses to be run by root, and this host has neither {usual} nor {NO_USER}");
                 wrong(problem, "name a user of /etc/passwd")
             })?,
         };
@@ -170,11 +170,11 @@ mod tests {
         fs::write(&program, "").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let stranger = Identity { name: "stranger".into(), user: 4_294_967, group: 4_294_967 };
-        let refused = stranger.require_way_to(&program).unwrap_err();
+        let outsider = Identity { name: "stranger".into(), user: 4_294_967, group: 4_294_967 };
+        let refused = outsider.require_way_to(&program).unwrap_err();
         assert!(refused.problem.contains(&format!("{} is not for everybody", dir.path().display())), "{refused:?}");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(stranger.require_way_to(&program), Ok(()));
+        assert_eq!(outsider.require_way_to(&program), Ok(()));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_root_runs_servers_as_another_user_and_never_as_root() {
-        let asked = Identity::choose(Some("root"), "nobody");
-        assert!(asked.unwrap_err().to_string().contains("root"));
+        let requested = Identity::choose(Some("root"), "nobody");
+        assert!(requested.unwrap_err().to_string().contains("root"));
     }
 }

@@ -114,10 +114,10 @@ mod tests {
         // Run it through `sh` instead of executing it, because a concurrent test may still hold the file open for
         // writing.
         let output = Command::new("sh").arg(&program).arg("--version").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
         let (program, up) = (program.display(), format!("{}/../../../../..", program.parent().unwrap().display()));
         let libraries = format!("{up}/usr/lib/x86_64-linux-gnu:{up}/usr/lib");
-        assert_eq!(told, format!("--argv0 {program} --library-path {libraries} {program}.bin --version\n"));
+        assert_eq!(reported, format!("--argv0 {program} --library-path {libraries} {program}.bin --version\n"));
         assert_eq!(fs::read_to_string(place.join("usr/lib/server/1/bin/script")).unwrap(), "#!/bin/sh\n");
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the common settings that an experiment's own server variables override.
 
-use rumba_engine_api::common::{Durability, Overruled, Own};
+use rumba_engine_api::common::{Durability, OverriddenSettings, Own};
 use rumba_engine_api::engine::EngineConfig;
 
 use crate::profile::{Levels, Promises};
@@ -17,14 +17,14 @@ impl Promises {
         config: &EngineConfig,
         is: impl Fn(&str, &str) -> bool,
         bytes: impl Fn(&str) -> Option<u64>,
-    ) -> Overruled {
+    ) -> OverriddenSettings {
         // If several settings are the same variable, the last one takes effect.
         let set = |variable: &str| -> Option<Set> {
             let (setting, value) = config.settings.0.iter().rfind(|(setting, _)| is(setting, variable))?;
             Some((setting.clone(), value.to_string()))
         };
         let cache = self.cache.as_deref().and_then(set).map(|(setting, value)| Own::new(setting, bytes(&value)));
-        Overruled { cache, durability: self.durability(config, set) }
+        OverriddenSettings { cache, durability: self.durability(config, set) }
     }
 
     /// The level whose values are all in effect. If no level matches, the result names the overriding setting. On an
@@ -75,7 +75,7 @@ mod tests {
         buffer = "= cache"
     "#;
 
-    fn overruled(server: Option<&str>, durability: Durability, set: &[(&str, &str)]) -> Overruled {
+    fn overruled(server: Option<&str>, durability: Durability, set: &[(&str, &str)]) -> OverriddenSettings {
         let settings = set.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
         let server = server.map(str::to_owned);
         let config = EngineConfig { server, durability, settings, ..EngineConfig::new("a") };
@@ -90,10 +90,10 @@ mod tests {
     fn unset_settings_and_those_equal_to_common_override_nothing() {
         assert_eq!(
             overruled(None, Durability::Sync, &[("log_size", "1MiB"), ("buffer", "1MiB")]),
-            Overruled::default()
+            OverriddenSettings::default()
         );
         let as_is = [("log", "ON"), ("sync", "1")];
-        assert_eq!(overruled(None, Durability::Sync, &as_is), Overruled::default());
+        assert_eq!(overruled(None, Durability::Sync, &as_is), OverriddenSettings::default());
     }
 
     #[test]

@@ -65,22 +65,22 @@ pub fn listening_at(socket: &Path) -> Option<u32> {
 
 /// The reported data directory of a server that uses it as its working directory. `None` if this user cannot list it,
 /// or if the server is known to work elsewhere.
-pub fn data_here(pid: Option<u32>, told: PathBuf) -> Option<PathBuf> {
-    let is_here = pid.and_then(|pid| works_in(pid, &told));
-    unless_elsewhere(told, is_here)
+pub fn data_here(pid: Option<u32>, reported: PathBuf) -> Option<PathBuf> {
+    let is_here = pid.and_then(|pid| works_in(pid, &reported));
+    unless_elsewhere(reported, is_here)
 }
 
 /// The reported data directory of a server that keeps `file` in it open. `None` if this user cannot list it, or if the
 /// server is known not to have that file open.
-pub fn data_held(pid: Option<u32>, told: PathBuf, file: &str) -> Option<PathBuf> {
-    let is_here = pid.and_then(|pid| holds_open(pid, &told.join(file)));
-    unless_elsewhere(told, is_here)
+pub fn data_held(pid: Option<u32>, reported: PathBuf, file: &str) -> Option<PathBuf> {
+    let is_here = pid.and_then(|pid| holds_open(pid, &reported.join(file)));
+    unless_elsewhere(reported, is_here)
 }
 
 /// Drops a reported path that is not valid on this host. In a container the path means another directory, and this
 /// host's directory may hold another server's data. A relative path depends on the server's working directory.
-fn unless_elsewhere(told: PathBuf, is_here: Option<bool>) -> Option<PathBuf> {
-    (told.is_absolute() && is_here != Some(false) && std::fs::read_dir(&told).is_ok()).then_some(told)
+fn unless_elsewhere(reported: PathBuf, is_here: Option<bool>) -> Option<PathBuf> {
+    (reported.is_absolute() && is_here != Some(false) && std::fs::read_dir(&reported).is_ok()).then_some(reported)
 }
 
 /// Identifies a file independently of its path.
@@ -153,7 +153,7 @@ impl Process {
         let pid = Pid::from_child(&self.child);
         rustix::process::kill_process(pid, self.signals.stop)
             .map_err(|error| EngineError::failed(call, error.to_string()))?;
-        let asked = Instant::now();
+        let requested = Instant::now();
         loop {
             if let Some(status) = self.ended() {
                 return if status.success() {
@@ -162,7 +162,7 @@ impl Process {
                     Err(EngineError::failed(call, format!("it ended with {status}")))
                 };
             }
-            if asked.elapsed() > patience {
+            if requested.elapsed() > patience {
                 self.kill();
                 let words = format!("it had not ended {} s after it was asked to, and was killed", patience.as_secs());
                 return Err(EngineError::failed(call, words));
@@ -198,8 +198,8 @@ impl Process {
             let pid = Pid::from_child(&self.child);
             // A process that has just ended is reaped below like any other.
             let _ = rustix::process::kill_process(pid, self.signals.abort);
-            let asked = Instant::now();
-            while asked.elapsed() < ABORT && self.ended().is_none() {
+            let requested = Instant::now();
+            while requested.elapsed() < ABORT && self.ended().is_none() {
                 sleep(LOOK);
             }
         }

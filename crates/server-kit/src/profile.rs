@@ -159,7 +159,7 @@ impl Layer {
     }
 
     fn is_of(&self, engine: &str) -> bool {
-        self.engine.as_ref().is_none_or(|asked| asked.eq_ignore_ascii_case(engine))
+        self.engine.as_ref().is_none_or(|requested| requested.eq_ignore_ascii_case(engine))
     }
 }
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_layer_comes_on_top_and_a_strangers_is_left_out() {
+    fn later_layer_overrides_and_other_servers_layers_are_skipped() {
         let profile = r#"
             [[layer]]
             [layer.variables]

@@ -18,22 +18,22 @@ pub enum Match {
 }
 
 /// Compares an effective value with the requested one.
-pub fn compare(asked: &str, found: &str) -> Match {
-    let (asked, found) = (asked.trim(), found.trim());
-    if asked.eq_ignore_ascii_case(found) || (asked == "NULL" && found.is_empty()) {
+pub fn compare(requested: &str, found: &str) -> Match {
+    let (requested, found) = (requested.trim(), found.trim());
+    if requested.eq_ignore_ascii_case(found) || (requested == "NULL" && found.is_empty()) {
         return Match::Same;
     }
-    if let (Some(asked), Some(found)) = (number(asked), number(found)) {
-        return match (asked - found).abs() {
+    if let (Some(requested), Some(found)) = (number(requested), number(found)) {
+        return match (requested - found).abs() {
             0.0 => Match::Same,
-            apart if apart <= asked.abs() * ROUNDING => Match::Rounded,
+            apart if apart <= requested.abs() * ROUNDING => Match::Rounded,
             _ => Match::Other,
         };
     }
-    match (as_switch(asked), as_switch(found)) {
-        (Some(asked), Some(found)) if asked == found => Match::Same,
+    match (as_switch(requested), as_switch(found)) {
+        (Some(requested), Some(found)) if requested == found => Match::Same,
         // A list of words may be in another order, or contain the expansion of one of its words.
-        _ if is_within(asked, found) => Match::Same,
+        _ if is_within(requested, found) => Match::Same,
         _ => Match::Other,
     }
 }
@@ -42,9 +42,9 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().or_else(|| parse_bytes(text).ok().map(|bytes| bytes as f64))
 }
 
-fn is_within(asked: &str, found: &str) -> bool {
+fn is_within(requested: &str, found: &str) -> bool {
     let has = |word: &str| found.split(',').any(|known| known.trim().eq_ignore_ascii_case(word.trim()));
-    asked.contains(',') && asked.split(',').all(has)
+    requested.contains(',') && requested.split(',').all(has)
 }
 
 /// Parses a switch in any of the servers' spellings.
@@ -57,9 +57,9 @@ pub fn as_switch(text: &str) -> Option<bool> {
 }
 
 /// The error for a setting whose effective value differs.
-pub fn refused(call: &'static str, name: &str, asked: &str, found: &str) -> EngineError {
+pub fn refused(call: &'static str, name: &str, requested: &str, found: &str) -> EngineError {
     let message = format!(
-        "{name} was asked to be {asked} and is {found}: the server changed or ignored it. \
+        "{name} was asked to be {requested} and is {found}: the server changed or ignored it. \
          Ask for a value that it takes; the server's log may say why"
     );
     EngineError::failed(call, message)
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn values_are_the_same_however_they_are_written() {
-        for (asked, found) in
+        for (requested, found) in
             [("64M", "67108864"), ("ON", "1"), ("READ-COMMITTED", "read-committed"), ("0.5", "0.500000")]
         {
-            assert_eq!(compare(asked, found), Match::Same, "{asked} {found}");
+            assert_eq!(compare(requested, found), Match::Same, "{requested} {found}");
         }
         assert_eq!(compare("1000000", "1048576"), Match::Rounded);
         assert_eq!(compare("1000000", "134217728"), Match::Other);

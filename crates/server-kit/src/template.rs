@@ -38,8 +38,8 @@ fn template(
     let draft = Draft::new(&place).map_err(failed)?;
     // The log needs a separate directory, because the data directory must be empty when a server initializes it. If
     // this process is killed, the next draft finds and removes both.
-    let beside = Draft::new(&place).map_err(failed)?;
-    make(draft.path(), beside.path())?;
+    let adjacent = Draft::new(&place).map_err(failed)?;
+    make(draft.path(), adjacent.path())?;
     draft.settle().map_err(failed)?;
     Ok(place)
 }

@@ -45,17 +45,17 @@ fn program_at(path: &Path) -> io::Result<Program> {
 ///
 /// # Errors
 /// Why the program does not start.
-pub fn told(program: &Path, ask: &mut Command) -> io::Result<Output> {
-    static TOLD: Mutex<Option<HashMap<Program, Output>>> = Mutex::new(None);
-    let asked = program_at(program)?;
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = told.get_or_insert_default();
-    if let Some(output) = told.get(&asked) {
+pub fn reported(program: &Path, fetch: &mut Command) -> io::Result<Output> {
+    static REPORTED: Mutex<Option<HashMap<Program, Output>>> = Mutex::new(None);
+    let requested = program_at(program)?;
+    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let reported = reported.get_or_insert_default();
+    if let Some(output) = reported.get(&requested) {
         return Ok(output.clone());
     }
-    let output = ask.output()?;
+    let output = fetch.output()?;
     if output.status.success() {
-        told.insert(asked, output.clone());
+        reported.insert(requested, output.clone());
     }
     Ok(output)
 }
@@ -67,11 +67,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_asked_once_and_again_when_it_was_replaced() {
+    fn program_is_queried_once_and_again_after_replacement() {
         let dir = tempfile::tempdir().expect("a directory");
         let program = dir.path().join("server");
         let says = |words: &str| {
-            let output = told(&program, Command::new("echo").arg(words)).expect("an answer");
+            let output = reported(&program, Command::new("echo").arg(words)).expect("an answer");
             String::from_utf8(output.stdout).expect("text")
         };
         symlink("/bin/sh", &program).expect("a link");
@@ -79,7 +79,7 @@ mod tests {
         fs::remove_file(&program).and_then(|()| symlink("/bin/cat", &program)).expect("another");
         assert_eq!([says("11.8"), says("never asked")], ["11.8\n"; 2]);
         fs::remove_file(&program).expect("removed");
-        assert!(told(&program, &mut Command::new("echo")).is_err());
+        assert!(reported(&program, &mut Command::new("echo")).is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rumba_engine_api::document::{self, Command, DocumentSession, Done};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
 
-use crate::failure::{LogWords, last_lines, tells_of_full_device};
+use crate::failure::{LogWords, last_lines, reports_of_full_device};
 use crate::process::{LOOK, Process};
 
 /// How long a server may take to end after it has closed its connections.
@@ -92,11 +92,11 @@ impl Watch {
         };
         let plain = words(&[]);
         // A full device is the cause, even if the last messages contain names of settings.
-        if self.is_device_full() || tells_of_full_device(&plain) {
+        if self.is_device_full() || reports_of_full_device(&plain) {
             return EngineError::DiskFull(format!("{call}: {plain}"));
         }
-        let told: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        EngineError::failed(call, words(&told))
+        let reported: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        EngineError::failed(call, words(&reported))
     }
 
     /// Whether the device of the log, and so of the data, is full. The log is then incomplete as well. MyRocks aborts
@@ -263,15 +263,15 @@ mod tests {
     fn lost_connection_reports_server_state_and_its_last_log_lines() {
         let dir = tempfile::tempdir().expect("a directory");
         let watch = watch(dir.path(), "started\n[Warning] Aborted connection 7\n");
-        let told = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
+        let reported = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
         let begins = "connection: the connection to /run/s was lost: it was closed; the server runs on (pid ";
-        assert!(told.starts_with(begins), "{told}");
-        assert!(told.ends_with("error.log) ends with:\nstarted\n[Warning] Aborted connection 7"), "{told}");
+        assert!(reported.starts_with(begins), "{reported}");
+        assert!(reported.ends_with("error.log) ends with:\nstarted\n[Warning] Aborted connection 7"), "{reported}");
         watch.kill();
-        let told = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
-        assert!(told.starts_with("connection: the server ended with signal: 9"), "{told}");
-        assert!(told.contains("Aborted connection 7\nwhere the log tells of no error it was killed"), "{told}");
-        assert!(told.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{told}");
+        let reported = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
+        assert!(reported.starts_with("connection: the server ended with signal: 9"), "{reported}");
+        assert!(reported.contains("Aborted connection 7\nwhere the log tells of no error it was killed"), "{reported}");
+        assert!(reported.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{reported}");
     }
 
     /// A session that only accepts declared types, and returns their number.

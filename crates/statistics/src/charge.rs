@@ -100,7 +100,7 @@ fn host_cpu_us(record: &Record, spans: &Result<(Vec<&PhaseRecord>, &PhaseRecord)
         cpu_s: total(&phases, cpu_s),
         host_cpu_s: total(&phases, |spent| spent.host_cpu_s.clone()),
         harness_cpu_s: total(&phases, |spent| spent.harness_cpu_s.clone()),
-        strangers_cpu_s: total(&phases, |spent| spent.strangers_cpu_s.clone()),
+        others_cpu_s: total(&phases, |spent| spent.others_cpu_s.clone()),
         ..Spent::default()
     };
     host_cpu_s(&spent).map(|seconds| seconds * 1e6).per(operations(working), "operations")
@@ -186,8 +186,8 @@ fn before_work(record: &Record) -> Option<&PhaseRecord> {
 /// Whether the engine reported counters at both ends of the charged span. A counter that is missing there counted
 /// nothing.
 pub fn counts_alike(record: &Record) -> bool {
-    let tells = |phase: Option<&PhaseRecord>| phase.is_some_and(|phase| !phase.counters.is_empty());
-    tells(before_work(record)) && tells(ended(record, PhaseKind::Drain))
+    let reports = |phase: Option<&PhaseRecord>| phase.is_some_and(|phase| !phase.counters.is_empty());
+    reports(before_work(record)) && reports(ended(record, PhaseKind::Drain))
 }
 
 /// The same sum as in `cpu_us_per_op`.
@@ -373,8 +373,8 @@ mod tests {
             }),
         ];
         for (why, change) in changes {
-            let told = absent(change);
-            assert!(told.iter().all(|reason| reason.contains(why)), "{why}: {told:?}");
+            let reported = absent(change);
+            assert!(reported.iter().all(|reason| reason.contains(why)), "{why}: {reported:?}");
         }
     }
 

@@ -31,7 +31,7 @@ pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange
     let both: BTreeSet<String> = engines(base).intersection(&engines(other)).cloned().collect();
     let (mut in_base, mut in_other) = (named(base, &both), named(other, &both));
     add_in_force((base, &mut in_base), (other, &mut in_other), &both);
-    told_once(&differing(&in_base, &in_other), both.len())
+    reported_once(&differing(&in_base, &in_other), both.len())
 }
 
 /// The conditions of the host, and those of each of these engines that affect its figures.
@@ -43,7 +43,7 @@ fn named(results: &Results, both: &BTreeSet<String>) -> Named {
     note(&mut named, None, "rumba", results.rumba.clone());
     for record in records(results, both) {
         let engine = Some(record.plan.engine.name.as_str());
-        for (name, value) in asked_for(record) {
+        for (name, value) in requested_for(record) {
             note(&mut named, engine, name, value);
         }
         for (name, value) in record.conditions.iter().filter(|(name, _)| condition::is_given(name)) {
@@ -57,15 +57,15 @@ fn named(results: &Results, both: &BTreeSet<String>) -> Named {
 }
 
 /// The requested values for an engine and its clients, and the installed version.
-fn asked_for(record: &Record) -> Vec<(&str, String)> {
+fn requested_for(record: &Record) -> Vec<(&str, String)> {
     let (engine, run) = (&record.plan.engine, &record.plan.run);
     let seconds = |seconds: f64| format!("{seconds} s");
-    let mut asked = vec![
+    let mut requested = vec![
         ("engine", engine.engine.clone()),
         ("limits", limits_of(engine)),
         // An engine's own setting that overrides it is a separate condition.
-        ("cache", record.plan.given_cache().told),
-        ("durability", record.plan.given_durability().told),
+        ("cache", record.plan.given_cache().reported),
+        ("durability", record.plan.given_durability().reported),
         ("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned())),
         ("warmup", seconds(run.warmup_s)),
         ("loops", format!("{} of {}", run.loops, seconds(run.loop_s))),
@@ -74,11 +74,11 @@ fn asked_for(record: &Record) -> Vec<(&str, String)> {
         ("rate", run.pace()),
         ("seed", run.seed.to_string()),
     ];
-    asked.extend(run.age_s.map(|most| ("age", seconds(most))));
-    asked.extend(run.warmup_most_s.map(|most| ("warmup_most", seconds(most))));
-    asked.extend(record.version.clone().map(|version| ("version", version)));
-    asked.extend(engine.settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())));
-    asked
+    requested.extend(run.age_s.map(|most| ("age", seconds(most))));
+    requested.extend(run.warmup_most_s.map(|most| ("warmup_most", seconds(most))));
+    requested.extend(record.version.clone().map(|version| ("version", version)));
+    requested.extend(engine.settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())));
+    requested
 }
 
 /// The engine's limits on the host, in words.
@@ -104,8 +104,8 @@ fn add_in_force(base: (&Results, &mut Named), other: (&Results, &mut Named), bot
     let ((base, base_named), (other, other_named)) = (base, other);
     let in_other = in_force(other);
     for (name, values) in in_force(base) {
-        let is_asked = base_named.contains_key(&name) || other_named.contains_key(&name);
-        if let Some(others) = in_other.get(&name).filter(|_| !is_asked) {
+        let is_requested = base_named.contains_key(&name) || other_named.contains_key(&name);
+        if let Some(others) = in_other.get(&name).filter(|_| !is_requested) {
             other_named.insert(name.clone(), others.clone());
             base_named.insert(name, values);
         }
@@ -125,12 +125,12 @@ fn note(named: &mut Named, engine: Option<&str>, condition: &str, value: String)
 /// The conditions whose values differ between the other and the base.
 fn differing<'a>(base: &'a Named, other: &'a Named) -> Vec<(&'a Name, Values)> {
     let names: BTreeSet<&Name> = base.keys().chain(other.keys()).collect();
-    let told = |named: &Named, name: &Name| {
+    let reported = |named: &Named, name: &Name| {
         let values: Vec<&str> = named.get(name)?.iter().map(String::as_str).collect();
         Some(values.join("; "))
     };
     let nameless = |value: &Option<String>| value.as_deref().map(without_nodes);
-    let of_both = names.into_iter().map(|name| (name, (told(base, name), told(other, name))));
+    let of_both = names.into_iter().map(|name| (name, (reported(base, name), reported(other, name))));
     of_both.filter(|(_, (base, other))| nameless(base) != nameless(other)).collect()
 }
 
@@ -146,12 +146,12 @@ fn without_nodes(value: &str) -> String {
 }
 
 /// The changes by name; a change that is the same for all of several engines is reported once.
-fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChange> {
+fn reported_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChange> {
     let mut alike: BTreeMap<(&str, &Values), usize> = BTreeMap::new();
     for (name, values) in differing.iter().filter(|(name, _)| name.engine.is_some()) {
         *alike.entry((name.condition.as_str(), values)).or_default() += 1;
     }
-    let mut told: BTreeMap<String, &Values> = BTreeMap::new();
+    let mut reported: BTreeMap<String, &Values> = BTreeMap::new();
     for (name, values) in differing {
         let condition = &name.condition;
         let is_of_all = engines > 1 && alike.get(&(condition.as_str(), values)) == Some(&engines);
@@ -160,18 +160,18 @@ fn told_once(differing: &[(&Name, Values)], engines: usize) -> Vec<ConditionChan
             Some(_) if is_of_all => format!("all engines: {condition}"),
             Some(engine) => format!("{engine}: {condition}"),
         };
-        told.insert(name, values);
+        reported.insert(name, values);
     }
     let change = |(name, values): (String, &Values)| {
         let (base, other) = values.clone();
         ConditionChange { name, base, other }
     };
-    told.into_iter().map(change).collect()
+    reported.into_iter().map(change).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use rumba_engine_api::common::{Durability, Overruled, Own};
+    use rumba_engine_api::common::{Durability, OverriddenSettings, Own};
     use rumba_engine_api::engine::{EngineFacts, Family, Form};
     use rumba_engine_api::setting::Value;
 
@@ -190,7 +190,7 @@ mod tests {
         record.conditions.insert(name.to_owned(), value.to_owned());
     }
 
-    fn told(base: &Results, other: &Results) -> Vec<String> {
+    fn reported(base: &Results, other: &Results) -> Vec<String> {
         let changes = condition_changes(base, other).into_iter();
         let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         changes.map(|change| format!("{}: {} | {}", change.name, shown(change.base), shown(change.other))).collect()
@@ -198,7 +198,7 @@ mod tests {
 
     /// A queue for each client or one for all, and an aged load, were not reported.
     #[test]
-    fn what_a_trial_ran_under_is_told_and_what_it_came_to_is_not() {
+    fn trial_conditions_are_reported_without_its_results() {
         let queued = |queue: &'static str, peak: &'static str| {
             run(&["a"], move |record| {
                 given(record, "queue", queue);
@@ -206,9 +206,9 @@ mod tests {
             })
         };
         let (client, shared) = (queued("client", "90 MiB"), queued("shared", "91 MiB"));
-        assert_eq!(told(&client, &shared), ["a: queue: client | shared"]);
+        assert_eq!(reported(&client, &shared), ["a: queue: client | shared"]);
         let aged = run(&["a"], |record| record.plan.run.age_s = Some(360.0));
-        assert_eq!(told(&run(&["a"], |_| ()), &aged), ["a: age: - | 360 s"]);
+        assert_eq!(reported(&run(&["a"], |_| ()), &aged), ["a: age: - | 360 s"]);
     }
 
     /// PostgreSQL 18 computes checksums of its pages and 15 does not, and `compare` did not report that.
@@ -221,21 +221,21 @@ mod tests {
             })
         };
         let (old, new) = (of("off", "removed"), of("on", "added"));
-        assert_eq!(told(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
+        assert_eq!(reported(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
     }
 
     /// An experiment's durability does not reach an existing server, unless its clients request it.
     #[test]
     fn existing_server_durability_is_reported_if_clients_request_it() {
-        let changed = |server: &str, clients_ask_durability: bool| {
+        let changed = |server: &str, clients_request_durability: bool| {
             let of = |durability: Durability| {
                 run(&["a"], |record| {
                     let facts = EngineFacts::new(Family::KeyValue, Form::Server);
-                    record.plan.facts = Some(EngineFacts { clients_ask_durability, ..facts });
+                    record.plan.facts = Some(EngineFacts { clients_request_durability, ..facts });
                     (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
                 })
             };
-            told(&of(Durability::NoSync), &of(Durability::Sync))
+            reported(&of(Durability::NoSync), &of(Durability::Sync))
         };
         let change = ["a: durability: no-sync | sync"];
         assert_eq!(changed("mariadb@10.11", false), change);
@@ -249,7 +249,7 @@ mod tests {
         let of = |common: u64, own: Option<u64>| {
             run(&["a"], |record| {
                 let cache = own.map(|bytes| Own::new("pool", Some(bytes)));
-                let overruled = Overruled { cache, durability: None };
+                let overruled = OverriddenSettings { cache, durability: None };
                 let facts = EngineFacts::new(Family::KeyValue, Form::BuiltIn);
                 record.plan.facts = Some(EngineFacts { overruled, ..facts });
                 record.plan.engine.cache = common;
@@ -257,14 +257,14 @@ mod tests {
                 record.plan.engine.settings = set.into_iter().collect();
             })
         };
-        let overruled = told(&of(1 << 20, None), &of(1 << 20, Some(1 << 21)));
+        let overruled = reported(&of(1 << 20, None), &of(1 << 20, Some(1 << 21)));
         assert_eq!(overruled, ["a: cache: 1.00 MiB | 2.00 MiB", "a: pool: - | 2097152"]);
-        let alike = told(&of(1 << 20, None), &of(1 << 21, Some(1 << 20)));
+        let alike = reported(&of(1 << 20, None), &of(1 << 21, Some(1 << 20)));
         assert_eq!(alike, ["a: pool: - | 1048576"], "the same is in force");
     }
 
     #[test]
-    fn what_changed_alike_for_all_engines_is_told_once() {
+    fn change_common_to_all_engines_is_reported_once() {
         let of = |read_ahead: &'static str, queue: &'static str| {
             run(&["a", "b"], move |record| {
                 given(record, "limit 1", read_ahead);
@@ -275,7 +275,7 @@ mod tests {
         };
         let (base, other) = (of("read-ahead 2.50 MiB", "client"), of("read-ahead 128.0 KiB", "shared"));
         let limit = "all engines: limit 1: read-ahead 2.50 MiB | read-ahead 128.0 KiB";
-        assert_eq!(told(&base, &other), [limit, "b: queue: client | shared"]);
+        assert_eq!(reported(&base, &other), [limit, "b: queue: client | shared"]);
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
             results(drivers.iter().map(trial).collect())
         };
         let both = of(&["threads", "loops"]);
-        assert_eq!(told(&both, &of(&["loops", "threads"])), [""; 0]);
-        assert_eq!(told(&both, &of(&["threads"])), ["a: driver: loops; threads | threads"]);
+        assert_eq!(reported(&both, &of(&["loops", "threads"])), [""; 0]);
+        assert_eq!(reported(&both, &of(&["threads"])), ["a: driver: loops; threads | threads"]);
     }
 }

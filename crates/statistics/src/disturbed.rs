@@ -22,7 +22,7 @@ fn stolen_percent(record: &Record) -> Option<f64> {
 
 /// The number of the host's CPUs follows from its used CPU, in seconds and in percent.
 fn others_percent(phase: &PhaseRecord) -> Option<f64> {
-    let (others_s, host_s) = (phase.spent.strangers_cpu_s.value()?, phase.spent.host_cpu_s.value()?);
+    let (others_s, host_s) = (phase.spent.others_cpu_s.value()?, phase.spent.host_cpu_s.value()?);
     let host_percent = phase.metrics.host_cpu_percent.value()?;
     (host_s > 0.0).then(|| host_percent * others_s / host_s)
 }
@@ -51,7 +51,7 @@ mod tests {
     fn the_share_of_other_programs_follows_from_the_hosts_cpu() {
         let mut older = record("a", 8, 1);
         let loops = older.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
-        loops.spent.strangers_cpu_s = Metric::Value(2.0);
+        loops.spent.others_cpu_s = Metric::Value(2.0);
         loops.spent.host_cpu_s = Metric::Value(40.0);
         loops.metrics.host_cpu_percent = Metric::Value(50.0);
         let loops = loops.clone();

@@ -9,15 +9,16 @@ mod few_samples;
 mod worse;
 
 use rumba_results::claim::Verdict;
-use rumba_results::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
+use rumba_results::comparison::{ComparedRow, Comparison, Figure, Part, Unmatched};
 pub use rumba_results::gate::{Found, Gated};
-use rumba_results::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
+use rumba_results::metric::{Metric, TOO_FEW_SAMPLES};
 use rumba_results::ratio::{Change, what_would_decide};
 use rumba_results::starts::Scope;
 
 pub use self::drift::Drift;
+use crate::claims::language::{self, Number, Truth};
 use crate::claims::samples::{Alphas, Samples};
-use crate::claims::{ALPHA, Relation};
+use crate::claims::{ALPHA, Mistake, Relation, Scope as ClaimScope};
 
 /// A regression that a comparison must not contain.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,21 +45,12 @@ struct Bound {
     bound: f64,
 }
 
-/// A fault in a gate, and its remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateError {
-    /// The fault.
-    pub problem: String,
-    /// The remedy.
-    pub remedy: String,
-}
-
 impl Gate {
-    /// Parses `METRIC < NUMBER`, or the word `worse`.
+    /// Parses `METRIC < NUMBER`, an expression as in claims, or the word `worse`.
     ///
     /// # Errors
     /// The text does not have this form, or the metric is unknown.
-    pub fn parse(text: &str) -> Result<Self, GateError> {
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
         let what = match text.trim() {
             worse::WORD => What::Worse,
             _ => What::Bound(Bound::parse(text)?),
@@ -75,7 +67,7 @@ impl Gate {
     ///
     /// # Errors
     /// The gate matches nothing, because a gate that can never close is a mistake.
-    pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
+    pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, Mistake> {
         match &self.what {
             What::Bound(bound) => bound.judge(comparison, self.drift),
             What::Worse => worse::judge(comparison, self.drift),
@@ -113,44 +105,37 @@ impl Weighed {
 }
 
 /// The error if no engine is in both runs.
-fn nothing_compared(gate: &str) -> GateError {
-    GateError {
-        problem: format!("`{gate}`: no engine has the same name and number of clients in both runs"),
-        remedy: "compare runs of the same engines".to_owned(),
-    }
+fn nothing_compared(gate: &str) -> Mistake {
+    let problem = format!("`{gate}`: no engine has the same name and number of clients in both runs");
+    Mistake::new(0, problem, "compare runs of the same engines")
 }
 
 impl Bound {
-    fn parse(text: &str) -> Result<Self, GateError> {
-        let wrong = |problem: String, remedy: &str| GateError { problem, remedy: remedy.to_owned() };
+    fn parse(text: &str) -> Result<Self, Mistake> {
         let example = "write for example 'ops_per_s < 0.95': other over base; or worse";
-        let form = || wrong(format!("`{text}` is not METRIC < NUMBER"), example);
-        let start = text.find(['<', '>', '=', '!']).ok_or_else(form)?;
-        let length = text[start..].find(|c: char| !"<>=!".contains(c)).unwrap_or(text.len() - start);
-        let (metric, sign) = (text[..start].trim(), &text[start..start + length]);
-        let number = text[start + length..].trim();
-        let relation = match Relation::of(sign) {
-            Some(relation) if relation != Relation::Equal && relation != Relation::Unequal => relation,
-            _ => return Err(wrong(format!("`{sign}` is no bound"), "write <, <=, > or >=")),
-        };
-        let bound = number.parse::<f64>().ok().filter(|bound| bound.is_finite() && *bound > 0.0);
-        let bound = bound.ok_or_else(|| {
-            wrong(format!("`{number}` is not a ratio"), "write a number above zero, such as 0.95: other over base")
+        let inequality = language::truth(text, &ClaimScope::of_ratios()).map_err(|mistake| {
+            // The example of claims has engines, which a gate has not.
+            let remedy = if mistake.remedy == language::EXAMPLE { example.to_owned() } else { mistake.remedy };
+            Mistake { problem: format!("`{text}`: {}", mistake.problem), remedy, ..mistake }
         })?;
-        let (load, name) = match metric.strip_prefix("load_") {
-            Some(name) => (true, name),
-            None => (metric.ends_with("_with_settle"), metric),
+        let Truth::Is(relation, Number::Figure(figure), Number::Plain(bound)) = inequality else {
+            return Err(Mistake::new(0, format!("`{text}` is not METRIC < NUMBER"), example));
         };
-        if !name.ends_with(".p99_ms") && metric_info(name).is_none() {
-            let known = METRICS.iter().chain(CHARGED).map(|info| info.name);
-            let remedy = rumba_engine_api::nearest(name, known)
-                .map_or_else(|| example.to_owned(), |near| format!("did you mean `{near}`?"));
-            return Err(GateError { problem: format!("there is no metric `{metric}`"), remedy });
+        if matches!(relation, Relation::Equal | Relation::Unequal) {
+            return Err(Mistake::new(0, format!("`{text}` is not a bound"), "write <, <=, > or >="));
         }
-        Ok(Self { text: text.to_owned(), metric: name.to_owned(), load, relation, bound })
+        if bound <= 0.0 {
+            let remedy = "write a number above zero, such as 0.95: other over base";
+            return Err(Mistake::new(0, format!("`{bound}` is not a ratio"), remedy));
+        }
+        let metric = match &figure.op {
+            Some(op) => format!("{op}.{}", figure.metric),
+            None => figure.metric,
+        };
+        Ok(Self { text: text.to_owned(), metric, load: figure.load, relation, bound })
     }
 
-    fn judge(&self, comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, GateError> {
+    fn judge(&self, comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, Mistake> {
         let part = if self.load { Part::Load } else { Part::Run };
         let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.part == part).collect();
         let metrics = || rows.iter().flat_map(|row| &row.metrics).map(|compared| compared.ratio.metric.as_str());
@@ -172,7 +157,7 @@ impl Bound {
             || "`rumba compare --details` lists what they have".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        Err(GateError { problem: format!("no engine has `{}` in either run", self.metric), remedy })
+        Err(Mistake::new(0, format!("no engine has `{}` in either run", self.metric), remedy))
     }
 
     fn weigh(&self, row: &ComparedRow, drift: Option<Drift>) -> Weighed {
@@ -194,9 +179,9 @@ impl Bound {
             let above = matches!(self.relation, Relation::Greater | Relation::AtLeast);
             // A lower bound of a percentile can show that it is above a gate's bound, but never that it is below.
             if above && other.len().min(base.len()) > 1 {
-                let (found, told) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
+                let (found, reported) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
                 if found == Found::Holds {
-                    return Weighed { found, reason: format!("{}{told}", bounded.words), drift };
+                    return Weighed { found, reason: format!("{}{reported}", bounded.words), drift };
                 }
             }
         }
@@ -215,8 +200,8 @@ impl Bound {
         if other.len().min(base.len()) < 2 {
             return Weighed::of(Found::SeenOnce, format!("{seen}, seen once"));
         }
-        let (found, told) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
-        Weighed { found, reason: seen + &told, drift }
+        let (found, reported) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
+        Weighed { found, reason: seen + &reported, drift }
     }
 
     /// Tests the other's repeats `against` the base's times a bound; returns the verdict and the test in words.
@@ -311,6 +296,7 @@ mod tests {
         );
         assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SeenOnce);
         assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Found::Undecided);
+        assert_eq!(gated("tps < 0.95", &base, &[90.0, 91.0, 89.0]).verdict, Found::Holds, "as the tables call it");
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);
     }
 
@@ -321,9 +307,9 @@ mod tests {
         assert_eq!(gated("ops_per_s < 0.95", &base, &less).verdict, Found::Holds, "in turns");
         let apart = gated_apart("ops_per_s < 0.95", "5%", &base, &less);
         assert_eq!(apart.verdict, Found::Undecided);
-        let told = "permutation and Welch tests, 4 and 4 repeats, each from its own load; the runs did not take turns, so that \
+        let reported = "permutation and Welch tests, 4 and 4 repeats, each from its own load; the runs did not take turns, so that \
                     the host alone is allowed to have moved it by 5% (--allow-drift; `rumba ab` takes turns)";
-        assert!(apart.reason.ends_with(told), "{}", apart.reason);
+        assert!(apart.reason.ends_with(reported), "{}", apart.reason);
         for drift in ["1%", "0%"] {
             assert_eq!(gated_apart("ops_per_s < 0.95", drift, &base, &less).verdict, Found::Holds, "{drift}");
         }
@@ -515,7 +501,9 @@ mod tests {
     fn a_gate_that_cannot_be_read_says_what_to_write() {
         let error = |text: &str| Gate::parse(text).unwrap_err();
         assert_eq!(error("ops_per_second < 0.95").remedy, "did you mean `ops_per_s`?");
-        assert!(error("ops_per_s").problem.contains("is not METRIC < NUMBER"));
+        assert!(error("ops_per_s").problem.contains("`ops_per_s`: it is a number and not an inequality"));
+        assert!(error("ops_per_s").remedy.starts_with("write for example 'ops_per_s < 0.95'"));
+        assert!(error("1 < ops_per_s").problem.contains("is not METRIC < NUMBER"));
         assert!(error("ops_per_s == 1").remedy.contains("<="));
         assert!(error("ops_per_s < 95%").problem.contains("95%"));
     }

@@ -124,10 +124,10 @@ fn rows(known: &[Known<'_>]) -> Vec<(String, u32)> {
 
 /// Names of conditions that differ between neighbouring runs, without conditions that always differ.
 fn differ(known: &[Known<'_>]) -> Vec<String> {
-    let anew = ["load_average_at_start", "free_space", "resumed"];
+    let again = ["load_average_at_start", "free_space", "resumed"];
     let pairs = known.windows(2).flat_map(|pair| condition_changes(&pair[0].run.results, &pair[1].run.results));
     let names: BTreeSet<String> = pairs.map(|change| change.name).collect();
-    names.into_iter().filter(|name| !anew.contains(&name.as_str())).collect()
+    names.into_iter().filter(|name| !again.contains(&name.as_str())).collect()
 }
 
 /// The runs with an engine, in its order.

@@ -32,7 +32,7 @@ mod written;
 
 pub use against::compare;
 pub use detection::detection;
-pub use gate::{Drift, Found, Gate, GateError, Gated};
+pub use gate::{Drift, Found, Gate, Gated};
 pub use history::{Run, history, last_step};
 pub use ratios::{LEAST_REPEATS, Tested, p_greater, test};
 pub use rumba_results::comparison::Summary;

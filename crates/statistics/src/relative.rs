@@ -179,7 +179,7 @@ mod tests {
                     phase.spent.cpu_s = Metric::Value(seconds);
                     phase.spent.host_cpu_s = Metric::Value(seconds + uncharged_s * phase.seconds + 0.2);
                     phase.spent.harness_cpu_s = Metric::Value(0.1);
-                    phase.spent.strangers_cpu_s = Metric::Value(0.1);
+                    phase.spent.others_cpu_s = Metric::Value(0.1);
                 }
                 record
             })
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(why, "direct: 1 of 4 repeats have none: the host was disturbed: 3.0% to others");
         // A server on another host lacks this figure completely.
         for record in records.iter_mut().filter(|record| record.plan.engine.name == "cached") {
-            record.phases.iter_mut().for_each(|phase| phase.spent.strangers_cpu_s = Metric::absent("it is elsewhere"));
+            record.phases.iter_mut().for_each(|phase| phase.spent.others_cpu_s = Metric::absent("it is elsewhere"));
         }
         let summary = summarise(&results(records));
         assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_with_broken_data_is_told_apart_from_nobody() {
+    fn engine_with_corrupt_data_has_no_decided_comparison() {
         let mut records = records();
         break_data(&mut records[1]);
         let summary = summarise(&results(records));

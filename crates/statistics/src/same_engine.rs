@@ -84,18 +84,18 @@ pub fn same(one: &Setup<'_>, other: &Setup<'_>) -> Option<String> {
         && a.limits == b.limits
         && servers_alike(a, b)
         && settings_alike(one, other);
-    let asked = asked_apart(a, b);
+    let requested = requested_apart(a, b);
     let is_reported = |(name, _): &(&String, String)| one.name_of(name).or_else(|| other.name_of(name)).is_some();
-    if !is_alike || !asked.iter().all(is_reported) {
+    if !is_alike || !requested.iter().all(is_reported) {
         return None;
     }
     let (a, b) = (&a.name, &b.name);
     let head = format!("{a} and {b} are the same engine with the same settings");
-    Some(match asked.is_empty() {
+    Some(match requested.is_empty() {
         true => head,
         false => {
-            let told: Vec<String> = asked.into_iter().map(|(_, words)| words).collect();
-            format!("{head}: {}", told.join("; "))
+            let reported: Vec<String> = requested.into_iter().map(|(_, words)| words).collect();
+            format!("{head}: {}", reported.join("; "))
         }
     })
 }
@@ -116,7 +116,7 @@ fn settings_alike(one: &Setup<'_>, other: &Setup<'_>) -> bool {
 }
 
 /// The settings that the experiment varies, each with its description.
-fn asked_apart<'a>(one: &'a EngineConfig, other: &'a EngineConfig) -> Vec<(&'a String, String)> {
+fn requested_apart<'a>(one: &'a EngineConfig, other: &'a EngineConfig) -> Vec<(&'a String, String)> {
     let names: BTreeSet<&String> = one.settings.0.keys().chain(other.settings.0.keys()).collect();
     let words = |name: &'a String| {
         let of = |config: &'a EngineConfig| config.settings.0.get(name);
@@ -319,20 +319,20 @@ mod tests {
 
     #[test]
     fn setting_at_engine_default_equals_leaving_it_out() {
-        let (plain, asks) = (config("plain"), set(config("asks"), "hash_index", Value::Bool(false)));
+        let (plain, requests) = (config("plain"), set(config("asks"), "hash_index", Value::Bool(false)));
         let without = setup(&plain, &[("size", "1")]);
-        let other = setup(&asks, &[("size", "1"), ("innodb_hash_index", "OFF")]);
+        let other = setup(&requests, &[("size", "1"), ("innodb_hash_index", "OFF")]);
         assert_eq!(same(&without, &other), None, "the default is not known");
         let at_default =
-            setup(&asks, &[("size", "1"), ("innodb_hash_index", "OFF"), (AT_DEFAULT, "innodb_hash_index")]);
+            setup(&requests, &[("size", "1"), ("innodb_hash_index", "OFF"), (AT_DEFAULT, "innodb_hash_index")]);
         let why = same(&without, &at_default).unwrap();
         assert!(why.ends_with("hash_index = false is what plain has without it"), "{why}");
     }
 
     #[test]
     fn a_setting_that_no_engine_reports_is_a_difference() {
-        let (plain, asks) = (config("plain"), set(config("asks"), "statements", Value::Text("batched".to_owned())));
-        assert_eq!(same(&setup(&plain, &[("size", "1")]), &setup(&asks, &[("size", "1")])), None);
+        let (plain, requests) = (config("plain"), set(config("asks"), "statements", Value::Text("batched".to_owned())));
+        assert_eq!(same(&setup(&plain, &[("size", "1")]), &setup(&requests, &[("size", "1")])), None);
     }
 
     #[test]

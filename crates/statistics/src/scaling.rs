@@ -69,21 +69,21 @@ fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
 
 /// The probable reason why more clients did not do more, from the figures.
 fn cause(run: &PhaseFigures) -> String {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if let Some((what, share)) = largest_wait(run).filter(|(_, share)| *share >= SHARE) {
-        told.push(format!("{share:.2} of an operation's time is {what}"));
+        reported.push(format!("{share:.2} of an operation's time is {what}"));
     }
     if let Some(retries) = run.median("retries_per_op").value().filter(|retries| *retries >= RETRIES) {
-        told.push(format!("an operation is tried again {retries:.2} times"));
+        reported.push(format!("an operation is tried again {retries:.2} times"));
     }
     if let Some(busy) = run.median("host_cpu_percent").value().filter(|busy| *busy >= BUSY_PERCENT) {
-        told.push(format!("the host's CPUs are {busy:.0}% busy"));
+        reported.push(format!("the host's CPUs are {busy:.0}% busy"));
     }
-    if told.is_empty() {
+    if reported.is_empty() {
         return "no wait that the engine counts is a tenth of an operation's time, and the CPUs are not used up"
             .to_owned();
     }
-    told.join(", ")
+    reported.join(", ")
 }
 
 /// The longest wait of the clients, as a share of the mean time of an operation.
@@ -150,16 +150,16 @@ mod tests {
         }
     }
 
-    fn told(rows: &[Row]) -> Vec<String> {
+    fn reported(rows: &[Row]) -> Vec<String> {
         remarks(rows).into_iter().map(|remark| remark.warning.message).collect()
     }
 
     #[test]
-    fn a_rate_that_stops_growing_is_told_with_its_largest_wait() {
+    fn rate_plateau_is_reported_with_its_largest_wait() {
         let waits = [("row_locks_wait_us_per_op", 620.0), ("index_wait_us_per_op", 130.0), ("retries_per_op", 0.01)];
         let rows = [row(4, 1000.0, &[]), row(16, 2000.0, &[]), row(64, 2050.0, &waits), row(256, 1500.0, &waits)];
         assert_eq!(
-            told(&rows),
+            reported(&rows),
             [
                 "beyond 16 clients operations/s do not grow: 2050 by 64 after 2000; 0.62 of an operation's time is row_locks"
             ]
@@ -169,8 +169,9 @@ mod tests {
 
     #[test]
     fn scaling_remark_names_retries_busy_cpus_or_unknown_cause() {
-        let ladder =
-            |metrics: &[(&str, f64)]| told(&[row(1, 100.0, &[]), row(2, 200.0, &[]), row(4, 190.0, metrics)]).remove(0);
+        let ladder = |metrics: &[(&str, f64)]| {
+            reported(&[row(1, 100.0, &[]), row(2, 200.0, &[]), row(4, 190.0, metrics)]).remove(0)
+        };
         let both = ladder(&[("retries_per_op", 0.5), ("host_cpu_percent", 97.0), ("cache_wait_us_per_op", 50.0)]);
         assert!(both.ends_with("an operation is tried again 0.50 times, the host's CPUs are 97% busy"), "{both}");
         assert!(ladder(&[]).contains("no wait that the engine counts"));
@@ -178,7 +179,11 @@ mod tests {
 
     #[test]
     fn growing_rate_or_two_client_counts_get_no_scaling_remark() {
-        assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[]), row(4, 110.0, &[])]), [""; 0], "it dipped, and grew");
-        assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[])]), [""; 0]);
+        assert_eq!(
+            reported(&[row(1, 100.0, &[]), row(2, 90.0, &[]), row(4, 110.0, &[])]),
+            [""; 0],
+            "it dipped, and grew"
+        );
+        assert_eq!(reported(&[row(1, 100.0, &[]), row(2, 90.0, &[])]), [""; 0]);
     }
 }

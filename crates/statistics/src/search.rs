@@ -194,9 +194,9 @@ fn disturbed(record: &Record) -> Option<String> {
     if let Status::Suspended { phase, cause } = &record.status {
         return Some(format!("{phase} was suspended: {cause}"));
     }
-    let told = record.warnings.iter().filter(|warning| DISTURBING.contains(&warning.code.as_str()));
-    let told: Vec<&str> = told.map(|warning| warning.message.as_str()).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let reported = record.warnings.iter().filter(|warning| DISTURBING.contains(&warning.code.as_str()));
+    let reported: Vec<&str> = reported.map(|warning| warning.message.as_str()).collect();
+    (!reported.is_empty()).then(|| reported.join("; "))
 }
 
 /// The outcome of a trial, regardless of disturbance.
@@ -432,8 +432,8 @@ mod tests {
             probes.push(probe(&disturbed, &search, &probes));
         }
         use {Found::*, Purpose::*};
-        let told: Vec<_> = probes.iter().map(|probe| (probe.purpose, probe.found)).collect();
-        assert_eq!(told, [(Step, Reference), (Step, Disturbed), (Repetition, Disturbed), (Repetition, Missed)]);
+        let reported: Vec<_> = probes.iter().map(|probe| (probe.purpose, probe.found)).collect();
+        assert_eq!(reported, [(Step, Reference), (Step, Disturbed), (Repetition, Disturbed), (Repetition, Missed)]);
         let last = &probes[3];
         assert!(last.reason.starts_with("p99 was 30.000 ms; disturbed: other processes used 40%"), "{}", last.reason);
         // A disturbed probe that still met the limit counts as kept.
@@ -518,8 +518,8 @@ mod tests {
             let summary = summarise(&results(records));
             let run = summary.rows[0].run.as_ref().unwrap();
             assert_eq!((run.trials.as_slice(), run.partial), ([trials].as_slice(), false), "{why}");
-            let told = format!("repeat 2 is not in the figures: {why}");
-            assert!(run.notes.iter().any(|note| note.starts_with(&told)), "{:?}", run.notes);
+            let reported = format!("repeat 2 is not in the figures: {why}");
+            assert!(run.notes.iter().any(|note| note.starts_with(&reported)), "{:?}", run.notes);
         }
     }
 }

@@ -245,8 +245,8 @@ mod tests {
             ] {
                 let ratio = of_metric(records(disturbed(stolen, others)), metric);
                 assert_eq!(ratio.change, expected, "{metric}: {ratio:?}");
-                let is_told = ratio.lacking.is_some_and(|why| why.contains("the host was disturbed"));
-                assert_eq!(is_told, expected == Change::Undecided, "{metric}");
+                let is_reported = ratio.lacking.is_some_and(|why| why.contains("the host was disturbed"));
+                assert_eq!(is_reported, expected == Change::Undecided, "{metric}");
             }
             let judged = judged(records(disturbed(stolen, others)), &CLAIMS);
             let verdicts: Vec<Verdict> = judged.iter().map(|judged| judged.verdict).collect();

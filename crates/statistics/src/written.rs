@@ -47,7 +47,7 @@ fn kind(compared: &Compared, change: f64) -> Option<WrittenKind> {
 fn fewest(mut kinds: Vec<WrittenKind>) -> (Vec<WrittenKind>, f64) {
     let names: Vec<String> = kinds.iter().map(|kind| format!("{}_", kind.kind)).collect();
     kinds.retain(|kind| !names.iter().any(|whole| kind.kind.starts_with(whole.as_str())));
-    let (mut told, mut rest) = (Vec::new(), 1.0f64);
+    let (mut reported, mut rest) = (Vec::new(), 1.0f64);
     let left = |rest: f64, kind: &WrittenKind| (rest - kind.share).abs();
     loop {
         let best = (0..kinds.len()).min_by(|&one, &two| left(rest, &kinds[one]).total_cmp(&left(rest, &kinds[two])));
@@ -55,9 +55,9 @@ fn fewest(mut kinds: Vec<WrittenKind>) -> (Vec<WrittenKind>, f64) {
             Some(best) => {
                 let kind = kinds.swap_remove(best);
                 rest -= kind.share;
-                told.push(kind);
+                reported.push(kind);
             }
-            None => return (told, rest),
+            None => return (reported, rest),
         }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         comparison.rows.into_iter().find(|row| row.part == Part::Run).unwrap().written
     }
 
-    fn told(change: &WrittenChange) -> Vec<(&str, i64)> {
+    fn reported(change: &WrittenChange) -> Vec<(&str, i64)> {
         let percent = |share: f64| (share * 100.0).round() as i64;
         change.kinds.iter().map(|kind| (kind.kind.as_str(), percent(kind.share))).collect()
     }
@@ -106,33 +106,33 @@ mod tests {
         let twice = run(14.96, &[("doublewrite", 6.90), ("pages", 7.40), ("redo", 0.55)]);
         let once = run(7.96, &[("doublewrite", 0.0), ("pages", 7.33), ("redo", 0.55)]);
         let change = explained(&twice, &once).unwrap();
-        assert_eq!(told(&change), [("doublewrite", 99)]);
+        assert_eq!(reported(&change), [("doublewrite", 99)]);
         assert!((change.base - 14.96).abs() < 0.01 && (change.other - 7.96).abs() < 0.01, "{change:?}");
         assert!((change.kinds[0].base - 6.90).abs() < 0.01 && change.kinds[0].other == 0.0, "{change:?}");
         assert!((change.rest - 0.014).abs() < 0.01, "{change:?}");
-        assert_eq!(told(&explained(&once, &twice).unwrap()), [("doublewrite", 99)], "and the other way round");
+        assert_eq!(reported(&explained(&once, &twice).unwrap()), [("doublewrite", 99)], "and the other way round");
         assert_eq!(explained(&twice, &twice), None, "there is nothing to explain");
     }
 
     #[test]
-    fn parts_of_a_kind_are_not_told_beside_it() {
+    fn subcategories_are_not_listed_next_to_their_category() {
         let kinds = |scale: f64| {
             [("wal", 1.0), ("compaction", 10.0 * scale), ("compaction_level1", 4.0 * scale), ("flush", 2.0 * scale)]
         };
         let change = explained(&run(13.0, &kinds(1.0)), &run(25.0, &kinds(2.0))).unwrap();
-        assert_eq!(told(&change), [("compaction", 83), ("flush", 17)]);
+        assert_eq!(reported(&change), [("compaction", 83), ("flush", 17)]);
         // Counters without this form of name are left out, too.
         let kinds = |scale: f64| [("checkpointer", 5.0 * scale), ("pages", 6.0 * scale), ("wal", 4.0 * scale)];
         let change = explained(&run(10.0, &kinds(1.0)), &run(20.0, &kinds(2.0))).unwrap();
-        assert_eq!(told(&change), [("pages", 60), ("wal", 40)]);
+        assert_eq!(reported(&change), [("pages", 60), ("wal", 40)]);
     }
 
     #[test]
-    fn what_goes_the_other_way_and_what_no_counter_tells_is_told() {
+    fn opposite_and_uncounted_changes_are_reported() {
         let change =
             explained(&run(10.0, &[("pages", 8.0), ("redo", 2.0)]), &run(14.0, &[("pages", 14.0), ("redo", 0.0)]));
         let change = change.unwrap();
-        assert_eq!(told(&change), [("pages", 150), ("redo", -50)]);
+        assert_eq!(reported(&change), [("pages", 150), ("redo", -50)]);
         assert!(change.rest.abs() < 0.01);
         let change = explained(&run(10.0, &[("redo", 2.0)]), &run(20.0, &[("redo", 2.1)])).unwrap();
         assert!(change.kinds.is_empty() && change.rest == 1.0, "{change:?}");

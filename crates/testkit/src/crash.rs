@@ -83,7 +83,7 @@ impl Writer {
     ///
     /// # Panics
     /// The request is not a configuration.
-    pub fn asked() -> Option<Self> {
+    pub fn requested() -> Option<Self> {
         let dir = std::env::var_os(DIRECTORY)?.into();
         let config = serde_json::from_str(&std::env::var(CONFIG).ok()?).expect("a configuration in JSON");
         Some(Self { dir, config, last: std::env::var(LAST).ok().and_then(|last| last.parse().ok()) })
@@ -114,7 +114,7 @@ impl Writer {
 /// # Panics
 /// The engine refuses.
 pub fn commit_until_killed(engine: &dyn Engine) {
-    let Some(writer) = Writer::asked() else { return };
+    let Some(writer) = Writer::requested() else { return };
     let instance = engine.open(&writer.dir, &writer.config, Schema::KeyValue(&SPACES)).expect("to open");
     let mut session = session(&*instance);
     writer.write(|row| {

@@ -128,8 +128,8 @@ pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u3
 /// The durability is missing.
 pub fn fill_and_close(open: impl FnOnce(&Path, Durability) -> Box<dyn Instance>) {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
-    let told = std::env::var(DURABILITY).expect("a durability");
-    let durability = Durability::NAMES.into_iter().find(|(name, _)| *name == told).expect("the name of one").1;
+    let reported = std::env::var(DURABILITY).expect("a durability");
+    let durability = Durability::NAMES.into_iter().find(|(name, _)| *name == reported).expect("the name of one").1;
     let instance = open(&directory, durability);
     let (full, _) = fill(&mut *session(&*instance));
     println!("full: {full}");

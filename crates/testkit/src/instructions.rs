@@ -15,8 +15,8 @@
 //!
 //! // #[test] #[ignore = "run by the test above, under valgrind"]
 //! fn selects() {
-//!     let Some(asked) = instructions::asked() else { return };
-//!     for _ in 0..asked.operations { /* … in asked.directory */ }
+//!     let Some(requested) = instructions::requested() else { return };
+//!     for _ in 0..requested.operations { /* … in requested.directory */ }
 //! }
 //! ```
 
@@ -32,7 +32,7 @@ const OPERATIONS: &str = "RUMBA_TEST_OPERATIONS";
 /// Operations that are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// The ignored test of this binary that does as many operations as [`asked`] returns.
+    /// The ignored test of this binary that does as many operations as [`requested`] returns.
     pub test: &'a str,
     /// The value of [`WorkRequest::directory`].
     pub directory: &'a Path,
@@ -95,7 +95,7 @@ pub struct WorkRequest {
 ///
 /// # Panics
 /// The number of operations is not a number.
-pub fn asked() -> Option<WorkRequest> {
+pub fn requested() -> Option<WorkRequest> {
     let directory = std::env::var_os(DIRECTORY)?.into();
     let operations = std::env::var(OPERATIONS).ok()?.parse().expect("a number of operations");
     Some(WorkRequest { operations, directory })

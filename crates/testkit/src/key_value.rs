@@ -31,7 +31,7 @@ type Map = BTreeMap<(SpaceId, Vec<u8>), Vec<u8>>;
 pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
     match instance.session().expect("a session") {
         Session::Kv(session) => session,
-        other => panic!("{}, and not one of keys and values", other.told()),
+        other => panic!("{}, and not one of keys and values", other.reported()),
     }
 }
 
@@ -210,10 +210,10 @@ impl Both {
     }
 
     fn multi_get(&mut self, space: SpaceId, keys: &[Vec<u8>]) {
-        let asked: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let requested: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let mut seen = Vec::new();
         let mut visit = |position, value: &[u8]| seen.push((position, value.to_vec()));
-        self.session.multi_get(space, &asked, &mut Vec::new(), &mut visit).expect("to get many");
+        self.session.multi_get(space, &requested, &mut Vec::new(), &mut visit).expect("to get many");
         let map = self.map();
         let found = keys.iter().enumerate();
         let found = found.filter_map(|(position, key)| Some((position, map.get(&(space, key.clone()))?.clone())));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rumba_engine_api::engine::Brought;
+use rumba_engine_api::engine::ExternalLibrary;
 
 use crate::probe;
 
@@ -50,16 +50,16 @@ pub enum Need {
     Node,
     /// The program perf, which may sample processes of this user.
     Perf,
-    /// A file or a directory that the user provides: `Brought(LIBRARY)`, with a constant of the engine's.
-    Brought(Brought),
+    /// A file or a directory that the user provides: `ExternalLibrary(LIBRARY)`, with a constant of the engine's.
+    ExternalLibrary(ExternalLibrary),
 }
 
 /// As written below a test, `Server("mysql@9.7")`; a user-provided need is named by its variable:
-/// `Brought("RUMBA_NAME")`.
+/// `ExternalLibrary("RUMBA_NAME")`.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Brought(brought) => write!(f, "Brought({:?})", brought.variable),
+            Need::ExternalLibrary(brought) => write!(f, "ExternalLibrary({:?})", brought.variable),
             need => write!(f, "{need:?}"),
         }
     }
@@ -114,7 +114,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Valgrind => probe::program("valgrind", "valgrind"),
         Need::Node => probe::program("node", "nodejs"),
         Need::Perf => probe::perf(),
-        Need::Brought(brought) => probe::brought(brought),
+        Need::ExternalLibrary(brought) => probe::brought(brought),
     }
 }
 

@@ -188,7 +188,7 @@ fn private_file(dir: &Path, name: &str, content: &[u8], identity: Option<(u32, u
 }
 
 /// The user and group that run the server, because it refuses to run as root. The package creates a user; without it,
-/// the ids of `nobody` are used.
+/// the ids of `no_user` are used.
 fn identity() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_engine_api::engine::Brought;
+use rumba_engine_api::engine::ExternalLibrary;
 use serde_json::Value;
 
 use crate::mounts::run;
@@ -52,7 +52,7 @@ pub fn built(path: &Path) -> Found {
 }
 
 /// A file that a variable names, because the user provides it.
-pub fn brought(Brought { variable, page }: Brought) -> Found {
+pub fn brought(ExternalLibrary { variable, page }: ExternalLibrary) -> Found {
     let lacking = match std::env::var_os(variable).filter(|name| !name.is_empty()) {
         Some(name) if Path::new(&name).exists() => return Ok(()),
         Some(name) => format!("what is not there, {}", Path::new(&name).display()),
@@ -131,13 +131,13 @@ pub fn page_cache() -> Found {
 pub fn server(rumba: Option<&str>, name: &str) -> Found {
     let rumba = rumba.ok_or("only tests of the crate rumba can ask for a server")?;
     let output = Command::new(rumba).args(["engines", "--json"]).output().map_err(|error| error.to_string())?;
-    let told: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("rumba engines: {error}"))?;
-    server_in(&told, name)
+    let reported: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("rumba engines: {error}"))?;
+    server_in(&reported, name)
 }
 
 /// The state of a server in the list of engines.
-fn server_in(told: &Value, name: &str) -> Found {
-    let engines = told.as_array().into_iter().flatten();
+fn server_in(reported: &Value, name: &str) -> Found {
+    let engines = reported.as_array().into_iter().flatten();
     let releases = |engine: &Value| ["servers", "libraries"].map(|kind| engine[kind].clone());
     let listed: Vec<Value> = engines.flat_map(releases).filter_map(|list| list.as_array().cloned()).flatten().collect();
     let mut servers = listed.iter();

@@ -11,7 +11,7 @@ pub type Values = Vec<Vec<u8>>;
 ///
 /// # Errors
 /// Any error of the engine.
-pub fn ask(
+pub fn fetch(
     session: &mut dyn SqlSession,
     statement: Statement,
     params: &[Param<'_>],

@@ -15,7 +15,7 @@ use rumba_engine_api::sql::SqlSession;
 pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
     match session {
         Session::Kv(session) => Ok(session),
-        other => Err(format!("the instance first gave a key-value session and then {}", other.told())),
+        other => Err(format!("the instance first gave a key-value session and then {}", other.reported())),
     }
 }
 
@@ -26,7 +26,7 @@ pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
 pub fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
     match session {
         Session::Sql(session) => Ok(session),
-        other => Err(format!("the instance first gave an SQL session and then {}", other.told())),
+        other => Err(format!("the instance first gave an SQL session and then {}", other.reported())),
     }
 }
 
@@ -37,7 +37,7 @@ pub fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
 pub fn documents(session: Session) -> Result<Box<dyn DocumentSession>, String> {
     match session {
         Session::Document(session) => Ok(session),
-        other => Err(format!("the instance first gave a session over documents and then {}", other.told())),
+        other => Err(format!("the instance first gave a session over documents and then {}", other.reported())),
     }
 }
 

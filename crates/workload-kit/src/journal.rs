@@ -71,7 +71,7 @@ impl Notes {
         end: impl FnOnce(&T, u64) -> End,
     ) -> Result<T, EngineError> {
         let end = match &ended {
-            Ok(told) => end(told, self.now_ns()),
+            Ok(reported) => end(reported, self.now_ns()),
             Err(error) if error.is_conflict() => End::Undone,
             Err(_) => End::InDoubt,
         };

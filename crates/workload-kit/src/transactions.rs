@@ -137,11 +137,11 @@ impl Transactions {
         Together { part, owed, submitted }: Together,
         visit: &mut dyn FnMut(usize, &dyn Row),
     ) -> Result<Answer, EngineError> {
-        let (mut told, mut failure) = (Answer::default(), None);
+        let (mut reported, mut failure) = (Answer::default(), None);
         for place in 0..owed {
             let nth = if part == Part::First { place.saturating_sub(1) } else { place };
             match self.session.answer(&mut |row| visit(nth, row)).await {
-                Ok(answer) if nth == 0 => told = answer,
+                Ok(answer) if nth == 0 => reported = answer,
                 Ok(_) => {}
                 // The others are void.
                 Err(error @ (EngineError::CutOff(_) | EngineError::Lost(_))) => return Err(error),
@@ -153,7 +153,7 @@ impl Transactions {
             None => {
                 submitted?;
                 self.is_committed = part == Part::Last;
-                Ok(told)
+                Ok(reported)
             }
         }
     }

@@ -21,7 +21,7 @@ use rumba_engine_api::engine::{
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::MemoryNeed;
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 
 use crate::instance::BfTreeInstance;
@@ -62,17 +62,17 @@ impl Engine for BfTree {
     }
 
     /// There is no isolation; the comparability check warns about that automatically.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let options = Options::of(config);
         let has_log = options.as_ref().ok().map(|options| options.log.is_some());
         let reads = options.ok().map(|options| match options.backend {
             StorageBackend::Std => Reads::Buffered,
             _ => Reads::Direct,
         });
-        Nature { isolation: None, has_log, reads }
+        EngineTraits { isolation: None, has_log, reads }
     }
 
-    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, _requested: BuildSelector<'_>) -> Availability {
         Availability::built_in(VERSION)
     }
 

@@ -116,7 +116,7 @@ fn spaces_hold_what_was_written_also_after_a_restart() {
 }
 
 #[test]
-fn a_scan_ends_where_it_is_told_to() {
+fn scan_ends_at_the_given_bound() {
     let dir = tempfile::tempdir().unwrap();
     let instance = open(dir.path(), Durability::None);
     let mut session = session(&*instance);
@@ -169,7 +169,7 @@ fn one_key_is_written_and_a_second_is_refused() {
 }
 
 #[test]
-fn what_is_read_for_update_is_nobody_elses_until_the_end() {
+fn rows_read_for_update_stay_locked_until_the_end() {
     const CLIENTS: u64 = 4;
     const TURNS: u64 = 2000;
     let dir = tempfile::tempdir().unwrap();
@@ -297,8 +297,8 @@ fn kill_without_wal_loses_all_data_and_reports_it() {
 #[ignore = "run by the tests above in a process of its own"]
 fn write_until_killed() {
     let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let asked = std::env::var(DURABILITY).unwrap();
-    let (_, durability) = Durability::NAMES.into_iter().find(|(name, _)| *name == asked).unwrap();
+    let requested = std::env::var(DURABILITY).unwrap();
+    let (_, durability) = Durability::NAMES.into_iter().find(|(name, _)| *name == requested).unwrap();
     let dir = Path::new(&dir);
     let instance = if dir.join("snapshot").exists() { reopen(dir, durability) } else { open(dir, durability) };
     let mut session = session(&*instance);

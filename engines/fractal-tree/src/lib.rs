@@ -22,12 +22,12 @@ mod status;
 use std::path::Path;
 
 use rumba_engine_api::engine::{
-    Availability, Brought, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
-    require_database,
+    Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, ExternalLibrary, Family, Form, Instance,
+    Schema, require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 
 use crate::instance::FractalTreeInstance;
@@ -39,7 +39,8 @@ use crate::raw::{Library, install};
 pub struct FractalTree;
 
 /// PerconaFT's library, which no distribution packages.
-pub const LIBRARY: Brought = Brought { variable: "RUMBA_FRACTAL_TREE", page: "docs/engines/fractal-tree.md" };
+pub const LIBRARY: ExternalLibrary =
+    ExternalLibrary { variable: "RUMBA_FRACTAL_TREE", page: "docs/engines/fractal-tree.md" };
 
 static INFO: EngineInfo = EngineInfo {
     name: "fractal-tree",
@@ -64,10 +65,10 @@ impl Engine for FractalTree {
     }
 
     /// Transactions have snapshot reads, except that reads which lock a row return its latest value.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let is_direct = config.settings.bool("direct_io") == Some(true);
         let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
-        Nature::new("REPEATABLE READ", config.durability != Durability::None, reads)
+        EngineTraits::new("REPEATABLE READ", config.durability != Durability::None, reads)
     }
 
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
@@ -79,11 +80,11 @@ impl Engine for FractalTree {
         Some(config.compression.clone().unwrap_or_else(|| options::DEFAULT.to_owned()))
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
-        match Library::load(asked.library) {
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
+        match Library::load(requested.library) {
             Ok(library) => Availability::here(Some(library.version().to_owned()), library.path().display().to_string()),
             Err(error) => {
-                let source = Library::named(asked.library).display().to_string();
+                let source = Library::named(requested.library).display().to_string();
                 Availability::lacking(source, error.to_string(), install())
             }
         }

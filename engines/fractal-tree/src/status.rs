@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(counters.len(), 3, "what is not told is left out, and what waits is no counter: {counters:?}");
     }
 
-    fn told_messages(bytes: &str) -> Status {
+    fn reported_messages(bytes: &str) -> Status {
         Status::of(&format!("{MESSAGES}: {bytes}\n"))
     }
 
@@ -205,12 +205,12 @@ mod tests {
     #[test]
     fn a_difference_below_zero_is_no_number() {
         for bytes in ["18446744073706911234", "9223372036854775808", "-42"] {
-            let status = told_messages(bytes);
+            let status = reported_messages(bytes);
             assert_eq!(status.waiting(true), Err("PerconaFT counted more that went than came"), "{bytes}");
             assert_eq!(status.debt(true), [], "{bytes}");
         }
         for (bytes, right) in [("0", 0.0), ("41795661", 41_795_661.0)] {
-            assert_eq!(told_messages(bytes).debt(true), [Gauge::new("messages_in_trees_bytes", right)]);
+            assert_eq!(reported_messages(bytes).debt(true), [Gauge::new("messages_in_trees_bytes", right)]);
         }
         assert_eq!(Status::of("").waiting(true), Err("PerconaFT does not tell it"));
     }
@@ -218,18 +218,18 @@ mod tests {
     /// rumba reported the bytes written, including deferred writes, as if a checkpoint had completed all work.
     #[test]
     fn messages_left_by_a_drain_are_reported_as_deferred() {
-        let told = told_messages("41943040").unpaid(true).unwrap();
-        assert!(told.starts_with("40.0 MiB of messages wait above the leaves: "), "{told}");
-        assert_eq!(told_messages("0").unpaid(true), None);
-        let told = told_messages("0").unpaid(false).unwrap();
-        assert!(told.starts_with(&format!("messages may wait ({OVER_KEPT_DATA}) above")), "{told}");
+        let reported = reported_messages("41943040").unpaid(true).unwrap();
+        assert!(reported.starts_with("40.0 MiB of messages wait above the leaves: "), "{reported}");
+        assert_eq!(reported_messages("0").unpaid(true), None);
+        let reported = reported_messages("0").unpaid(false).unwrap();
+        assert!(reported.starts_with(&format!("messages may wait ({OVER_KEPT_DATA}) above")), "{reported}");
     }
 
     /// The library's count starts at 0 even if messages are pending, so it is wrong over older data.
     #[test]
-    fn of_data_that_was_there_before_the_messages_are_not_told() {
+    fn message_bytes_are_not_reported_for_preexisting_data() {
         for bytes in ["0", "42", "18446744073706911234"] {
-            let status = told_messages(bytes);
+            let status = reported_messages(bytes);
             assert_eq!(status.waiting(false), Err("PerconaFT counts messages since it was opened over this data"));
             assert_eq!(status.debt(false), [], "{bytes}");
         }
@@ -248,7 +248,7 @@ mod tests {
 
     /// The library's values after ten thousand transactions on one row, and after a checkpoint.
     #[test]
-    fn the_age_of_a_checkpoint_is_told_in_changes() {
+    fn checkpoint_age_is_reported_in_changes() {
         let age = |checkpoint: u32, next: u32| {
             Status::of(&format!("checkpoint: last complete checkpoint LSN: {checkpoint}\nlogger: next LSN: {next}\n"))
                 .debt(true)

@@ -18,7 +18,7 @@ use rumba_testkit::key_value;
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_warmed_up_session_allocates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let config = EngineConfig { cache: 32 << 20, ..EngineConfig::new("fractal-tree") };

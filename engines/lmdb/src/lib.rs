@@ -13,13 +13,13 @@ mod session;
 
 use std::path::Path;
 
-use rumba_engine_api::common::Overruled;
+use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::MemoryNeed;
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 
 use crate::instance::LmdbInstance;
@@ -53,19 +53,19 @@ impl Engine for Lmdb {
     }
 
     /// One writer at a time, snapshot reads, and no log.
-    fn nature(&self, _config: &EngineConfig) -> Nature {
-        Nature::new("SERIALIZABLE", false, Reads::Mapped)
+    fn nature(&self, _config: &EngineConfig) -> EngineTraits {
+        EngineTraits::new("SERIALIZABLE", false, Reads::Mapped)
     }
 
     fn fit_to_data(&self, config: &mut EngineConfig, data_bytes: u64, memory_bytes: u64) -> Option<String> {
         options::fit_to_data(config, data_bytes, memory_bytes)
     }
 
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         options::overruled(config)
     }
 
-    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, _requested: BuildSelector<'_>) -> Availability {
         Availability::built_in(raw::version())
     }
 

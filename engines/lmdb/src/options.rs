@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lmdb_master_sys as ffi;
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value};
@@ -165,9 +165,9 @@ pub(crate) fn fit_to_data(config: &mut EngineConfig, data_bytes: u64, memory_byt
 }
 
 /// The common setting that `nometasync` overrides: a commit then waits for its data, and may still be lost.
-pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
+pub(crate) fn overruled(config: &EngineConfig) -> OverriddenSettings {
     let is_set = config.settings.bool("nometasync") == Some(true);
-    Overruled { durability: is_set.then(|| Own::new("nometasync", None)), ..Overruled::default() }
+    OverriddenSettings { durability: is_set.then(|| Own::new("nometasync", None)), ..OverriddenSettings::default() }
 }
 
 /// Refuses common settings that LMDB cannot implement.
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn only_none_writes_through_the_map_unless_told_otherwise() {
+    fn only_durability_none_uses_a_writable_map_by_default() {
         assert_eq!(flags(Durability::NoSync, &[]) & ffi::MDB_WRITEMAP, 0);
         assert_ne!(flags(Durability::None, &[]) & ffi::MDB_WRITEMAP, 0);
         assert_eq!(flags(Durability::None, &[("writemap", Value::Bool(false))]) & ffi::MDB_WRITEMAP, 0);

@@ -60,7 +60,7 @@ fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
         });
         // A panic must also stop the neighbor thread, because the scope waits for it.
         let _done = Done(&done);
-        (0..100).map(|_| load_anew(&data, &batch)).collect()
+        (0..100).map(|_| load_again(&data, &batch)).collect()
     });
     let other = loaded.iter().find(|loaded| !matches!(loaded, Err(EngineError::DiskFull(_))));
     assert_eq!(other, None, "every batch is larger than the device");
@@ -76,7 +76,7 @@ impl Drop for Done<'_> {
 }
 
 /// Loads a batch into a new database and deletes it afterwards.
-fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
+fn load_again(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
     std::fs::create_dir(dir).unwrap();
     let instance = open_in(dir, &config(Durability::NoSync, &[]));
     let loaded = session(&*instance).load(batch);

@@ -334,7 +334,7 @@ fn it_says_that_it_has_no_cache_of_its_own() {
 }
 
 #[test]
-fn settings_nobody_knows_are_refused_with_the_nearest() {
+fn unknown_settings_are_refused_with_the_nearest_match() {
     let error = Lmdb.check(&config(Durability::NoSync, &[("mapsize", Value::Text("1GiB".into()))])).unwrap_err();
     assert_eq!((error.key.as_str(), error.remedy.as_str()), ("mapsize", "did you mean `map_size`?"));
 }

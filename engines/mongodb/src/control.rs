@@ -50,27 +50,27 @@ impl Control {
         self.was_restarted
     }
 
-    fn connect_anew(&mut self) -> Result<(), MongoError> {
+    fn connect_again(&mut self) -> Result<(), MongoError> {
         self.is_behind = true;
         self.admin.reconnect()?;
         let time = self.since.elapsed();
         let status = match self.admin.run(ADMIN, DocumentBuf::of(|of| of.small("serverStatus", 1)).get()) {
             Err(error) if error.is_lost() || matches!(error, MongoError::Protocol(_)) => return Err(error),
-            told => told.ok(),
+            reported => reported.ok(),
         };
         self.is_behind = false;
         self.was_restarted |= !status.is_some_and(|status| has_run_for(status.get(), time));
         Ok(())
     }
 
-    fn again<T>(&mut self, mut ask: impl FnMut(&mut Admin) -> Result<T, MongoError>) -> Result<T, MongoError> {
+    fn again<T>(&mut self, mut fetch: impl FnMut(&mut Admin) -> Result<T, MongoError>) -> Result<T, MongoError> {
         if self.is_behind {
-            self.connect_anew()?;
+            self.connect_again()?;
         }
-        let answered = match ask(&mut self.admin) {
+        let answered = match fetch(&mut self.admin) {
             Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
-                self.connect_anew()?;
-                ask(&mut self.admin)
+                self.connect_again()?;
+                fetch(&mut self.admin)
             }
             answered => answered,
         };
@@ -82,7 +82,7 @@ impl Control {
     ///
     /// # Errors
     /// See [`MongoError`].
-    pub fn ask(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
+    pub fn fetch(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
         self.again(|admin| admin.run(database, command))
     }
 
@@ -90,8 +90,8 @@ impl Control {
     ///
     /// # Errors
     /// See [`MongoError`].
-    pub fn told(&mut self, command: &str) -> Result<DocumentBuf, MongoError> {
-        self.ask(ADMIN, DocumentBuf::of(|of| of.small(command, 1)).get())
+    pub fn reported(&mut self, command: &str) -> Result<DocumentBuf, MongoError> {
+        self.fetch(ADMIN, DocumentBuf::of(|of| of.small(command, 1)).get())
     }
 
     /// The names of a database's collections.
@@ -114,16 +114,16 @@ impl Control {
 
     /// The version that the server reports.
     pub fn version(&mut self) -> Option<String> {
-        let told = self.told("buildInfo").ok()?;
-        Some(String::from_utf8_lossy(told.get().blob("version").ok()?).into_owned())
+        let reported = self.reported("buildInfo").ok()?;
+        Some(String::from_utf8_lossy(reported.get().blob("version").ok()?).into_owned())
     }
 }
 
 /// Whether the server reports that it has been up for at least this time. Without a report rumba assumes a restart,
 /// because the counters may have been reset.
 fn has_run_for(status: Document<'_>, time: Duration) -> bool {
-    let told = within(status, &["uptimeMillis"]).and_then(|value| u64::try_from(value.int()?).ok());
-    told.is_some_and(|uptime_ms| Duration::from_millis(uptime_ms) >= time)
+    let reported = within(status, &["uptimeMillis"]).and_then(|value| u64::try_from(value.int()?).ok());
+    reported.is_some_and(|uptime_ms| Duration::from_millis(uptime_ms) >= time)
 }
 
 /// Returns a nested value of a document: `["wiredTiger", "cache", "bytes read into cache"]`.
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn server_uptime_below_session_age_means_a_restart() {
-        let told = DocumentBuf::of(|of| of.int("uptimeMillis", 5000));
-        let ran = [4999, 5000, 5001].map(|ms| has_run_for(told.get(), Duration::from_millis(ms)));
+        let reported = DocumentBuf::of(|of| of.int("uptimeMillis", 5000));
+        let ran = [4999, 5000, 5001].map(|ms| has_run_for(reported.get(), Duration::from_millis(ms)));
         assert_eq!(ran, [true, true, false]);
         assert!(!has_run_for(Document::EMPTY, Duration::ZERO), "it does not tell");
     }
@@ -172,9 +172,9 @@ mod tests {
                 }
             });
             let mut control = Control::new(existing::connect(&server.target()).unwrap(), OnLost::Reconnect);
-            control.told("serverStatus").unwrap();
+            control.reported("serverStatus").unwrap();
             assert!(!control.was_restarted());
-            control.told("ping").unwrap();
+            control.reported("ping").unwrap();
             assert_eq!(control.was_restarted(), is_another);
         }
     }

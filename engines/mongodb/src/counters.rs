@@ -40,7 +40,7 @@ const BLOCKS: &str = "written_blocks_bytes";
 /// All counters and gauges.
 pub fn counters(control: &mut Control) -> Reading {
     let mut reading = Reading::default();
-    match control.told("serverStatus") {
+    match control.reported("serverStatus") {
         Ok(status) => take(status.get(), &mut reading),
         Err(error) => reading.miss("serverStatus", error.to_string()),
     }
@@ -49,13 +49,13 @@ pub fn counters(control: &mut Control) -> Reading {
 
 /// Deferred work: dirty pages that the next checkpoint writes.
 pub fn debt(control: &mut Control) -> Reading {
-    owed(control.told("serverStatus").map_err(|error| error.to_string()))
+    owed(control.reported("serverStatus").map_err(|error| error.to_string()))
 }
 
 /// Reads the deferred work from a server's status, or passes on why there is no status.
-fn owed(told: Result<DocumentBuf, String>) -> Reading {
+fn owed(reported: Result<DocumentBuf, String>) -> Reading {
     let mut reading = Reading::default();
-    let dirty = told.and_then(|status| {
+    let dirty = reported.and_then(|status| {
         let dirty = wiredtiger(status.get(), "cache", "tracked dirty bytes in the cache");
         dirty.ok_or_else(|| "the server does not tell of WiredTiger's cache".to_owned())
     });
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_taken_from_where_servers_tell_them() {
+    fn metrics_are_read_from_where_servers_report_them() {
         // Shortened output of a mongod 7.0.
         let status = DocumentBuf::of(|of| {
             of.document("opcounters", |of| {
@@ -160,9 +160,9 @@ mod tests {
         assert_eq!((reading.get("dirty_bytes"), reading.absent), (Some(12288.0), vec![]));
         // The status of another storage engine, and an empty one.
         let other = DocumentBuf::of(|of| of.document("storageEngine", |of| of.text("name", "mmapv1")));
-        let untold = "the server does not tell of WiredTiger's cache".to_owned();
-        for (told, reason) in [(Ok(other), untold), (Err("it is gone".to_owned()), "it is gone".to_owned())] {
-            let reading = owed(told);
+        let unreported = "the server does not tell of WiredTiger's cache".to_owned();
+        for (reported, reason) in [(Ok(other), unreported), (Err("it is gone".to_owned()), "it is gone".to_owned())] {
+            let reading = owed(reported);
             assert_eq!(reading.gauges, []);
             assert_eq!(reading.absent, [Absence { name: "dirty_bytes".to_owned(), reason }]);
         }

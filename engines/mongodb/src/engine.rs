@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn,
     require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::AdvisedCache;
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
@@ -93,7 +93,7 @@ impl MongoEngine {
     fn open_any(&self, dir: &Path, config: &EngineConfig, data: Data) -> Result<ServerInstance, EngineError> {
         let server = Server::of(self.brand, config.server.as_deref()).map_err(setting)?;
         let (options, plan) = self.planned(config, &server).map_err(setting)?;
-        let (host, target, database, told) = match &server {
+        let (host, target, database, reported) = match &server {
             Server::Software(software) => {
                 let layout = Layout::new(dir);
                 if data == Data::Left {
@@ -105,8 +105,8 @@ impl MongoEngine {
             }
             Server::Existing(dsn) => {
                 let target = dsn::target(dsn).map_err(setting)?;
-                let told = "run by others: `cache` and compression are what it was given".to_owned();
-                (None, target, dsn.database.clone(), told)
+                let reported = "run by others: `cache` and compression are what it was given".to_owned();
+                (None, target, dsn.database.clone(), reported)
             }
         };
         let admin = Admin::connect(&target, ANSWER).map_err(|error| error.during("connection to the server"))?;
@@ -121,13 +121,13 @@ impl MongoEngine {
                 Host::Existing { pid, data, _held: held }
             }
         };
-        let mut settings = vec![("server".to_owned(), told)];
+        let mut settings = vec![("server".to_owned(), reported)];
         let mut transactions = true;
         if matches!(server, Server::Existing(_)) {
             let lacking = existing::lacks_transactions(&mut control);
             transactions = lacking.is_none();
-            let told = lacking.map_or_else(|| "of a replica set".to_owned(), |why| format!("none: {why}"));
-            settings.push(("transactions".to_owned(), told));
+            let reported = lacking.map_or_else(|| "of a replica set".to_owned(), |why| format!("none: {why}"));
+            settings.push(("transactions".to_owned(), reported));
         }
         settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
         let session = SessionOptions {
@@ -158,20 +158,20 @@ impl Engine for MongoEngine {
     }
 
     /// Clients request durability with the write concern. SecantusDB syncs only if it was started with that option.
-    fn clients_ask_durability(&self) -> bool {
+    fn clients_request_durability(&self) -> bool {
         self.brand == Brand::MongoDb
     }
 
     /// A WiredTiger transaction reads a snapshot, regardless of its read concern. Without transactions only single
     /// documents are isolated. For an existing server these traits are unknown before it answers: it may use any
     /// storage engine and may keep no log.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         if config.is_existing() {
-            return Nature::default();
+            return EngineTraits::default();
         }
         let options = Options::read(self.brand, config).unwrap_or_default();
         let isolation = if options.transactions { "SNAPSHOT" } else { "none, each document by itself" };
-        Nature {
+        EngineTraits {
             isolation: Some(isolation.to_owned()),
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped(&options) { Reads::Mapped } else { Reads::Buffered }),
@@ -200,14 +200,14 @@ impl Engine for MongoEngine {
 
     /// `no-sync` becomes `buffered`, because without `j` the server writes its log every 100 ms, and with it the server
     /// also syncs.
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         let is_weaker = self.brand == Brand::MongoDb && config.durability == Durability::NoSync;
         let durability = is_weaker.then(|| Own::new("writeConcern j: false", Some(Durability::Buffered)));
-        Overruled { cache: None, durability }
+        OverriddenSettings { cache: None, durability }
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
-        match Server::of(self.brand, asked.server) {
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
+        match Server::of(self.brand, requested.server) {
             Ok(Server::Existing(dsn)) => {
                 Availability::here(None, format!("a server run by others, database {}", dsn.database))
             }
@@ -215,7 +215,7 @@ impl Engine for MongoEngine {
                 Availability::here(software.version.clone(), software.program.display().to_string())
             }
             // `check` reports errors in a DSN, because it can point at the setting.
-            Err(_) if asked.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
+            Err(_) if requested.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
             Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
     }

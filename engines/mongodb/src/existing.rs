@@ -67,7 +67,7 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
         SettingError::new("server", error.to_string(), "see that the user may read and write the database")
     })?;
     match foreign(&names) {
-        Some(name) => Err(SettingError::new("server", told(database, name), remedy())),
+        Some(name) => Err(SettingError::new("server", reported(database, name), remedy())),
         None => Ok(()),
     }
 }
@@ -80,7 +80,7 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
 pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
     for (command, role) in NEEDED {
         // Other errors are reported when the command is needed.
-        if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.told(command) {
+        if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.reported(command) {
             let problem = format!("the user may not do what counters, settle and drain need: {error}");
             let remedy = format!("let an administrator grant {role} on admin to the user of the DSN");
             return Err(SettingError::new("server", problem, remedy));
@@ -94,7 +94,7 @@ fn foreign(names: &[String]) -> Option<&String> {
     if names.iter().any(|name| name == MARKER) { None } else { names.first() }
 }
 
-fn told(database: &str, name: &str) -> String {
+fn reported(database: &str, name: &str) -> String {
     format!("the database {database} is not empty and was not made by rumba (it holds {name})")
 }
 
@@ -109,7 +109,7 @@ pub fn lacks_transactions(control: &mut Control) -> Option<String> {
         return Some("the server stands alone, or is too old for them".to_owned());
     }
     // A router has no storage engine and reports none.
-    let status = control.told("serverStatus").ok()?;
+    let status = control.reported("serverStatus").ok()?;
     let engine = text_within(status.get(), &["storageEngine", "name"])?;
     without_transactions(&engine).map(|name| format!("{name} has none"))
 }
@@ -126,7 +126,7 @@ pub struct Held {
 /// Another trial of this host uses the database.
 pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<Held, EngineError> {
     // A server may be reachable under many names, but the name it reports for itself is unique.
-    let own = control.told("serverStatus").ok().and_then(|status| text_within(status.get(), &["host"]));
+    let own = control.reported("serverStatus").ok().and_then(|status| text_within(status.get(), &["host"]));
     let mut hasher = DefaultHasher::new();
     (own.unwrap_or_else(|| format!("{:?}", target.address)), database).hash(&mut hasher);
     let name = format!("rumba-mongodb-{:016x}", hasher.finish());
@@ -155,13 +155,13 @@ pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<He
 pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineError> {
     let names = control.collections(database).map_err(failed(CALL))?;
     if let Some(name) = foreign(&names) {
-        return Err(EngineError::failed(CALL, format!("{}; {}", told(database, name), remedy())));
+        return Err(EngineError::failed(CALL, format!("{}; {}", reported(database, name), remedy())));
     }
     if !names.is_empty() {
         give_back(control, database)?;
     }
     let mark = DocumentBuf::of(|of| of.text("create", MARKER));
-    control.ask(database, mark.get()).map(drop).map_err(failed(CALL))
+    control.fetch(database, mark.get()).map(drop).map_err(failed(CALL))
 }
 
 /// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
@@ -173,7 +173,7 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineErro
     names.sort_by_key(|name| name == MARKER);
     for name in names {
         let command = DocumentBuf::of(|of| of.text("drop", &name));
-        match control.ask(database, command.get()) {
+        match control.fetch(database, command.get()) {
             // The connection was lost with the first answer, and this is the answer to the retry.
             Err(MongoError::Server { code: NO_COLLECTION, .. }) => {}
             answered => drop(answered.map_err(failed(CALL))?),
@@ -187,14 +187,14 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineErro
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
     let Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);
-    let status = control.told("serverStatus").ok();
+    let status = control.reported("serverStatus").ok();
     let own = status.and_then(|status| within(status.get(), &["pid"])?.int());
     if pid.is_none() || own != pid.map(i64::from) {
         return (pid, None);
     }
-    let options = control.told("getCmdLineOpts").ok();
-    let told = options.and_then(|options| text_within(options.get(), &["parsed", "storage", "dbPath"]));
-    (pid, told.and_then(|data| data_held(pid, data.into(), LOCK)))
+    let options = control.reported("getCmdLineOpts").ok();
+    let reported = options.and_then(|options| text_within(options.get(), &["parsed", "storage", "dbPath"]));
+    (pid, reported.and_then(|data| data_held(pid, data.into(), LOCK)))
 }
 
 #[cfg(test)]
@@ -259,7 +259,7 @@ mod tests {
 
     /// Missing privileges were reported only after the load, with a role that does not grant them.
     #[test]
-    fn rights_that_are_missing_are_told_before_anything_is_loaded() {
+    fn missing_privileges_are_reported_before_loading() {
         for (denied, role) in [("serverStatus", "clusterMonitor"), ("fsync", "hostManager")] {
             let server = Server::new(move |name, _| Some(if name == denied { refused(13, None) } else { ok(|_| {}) }));
             let error = check_rights(&mut control(&server)).unwrap_err();
@@ -287,7 +287,7 @@ mod tests {
             _ => Some(ok(|_| {})),
         });
         give_back(&mut control(&server), "lab").unwrap();
-        let dropped = server.asked().iter().filter(|command| command.get().blob("drop").is_ok()).count();
+        let dropped = server.requested().iter().filter(|command| command.get().blob("drop").is_ok()).count();
         assert_eq!(dropped, 2);
     }
 

@@ -88,7 +88,7 @@ impl ServerInstance {
     fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
         let mut control = self.control();
         control.set_timeout(None);
-        let written = control.ask(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
+        let written = control.fetch(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
         control.set_timeout(Some(ANSWER));
         let written = written.map_err(failed(call));
         match self.watch() {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_are_told_from_data() {
+    fn logs_are_distinguished_from_data() {
         for log in ["journal/WiredTigerLog.0000000001", "WiredTigerLog.0000000001", "journal/j._0"] {
             assert!(is_log(Path::new(log)), "{log}");
         }

@@ -136,12 +136,12 @@ mod tests {
     use crate::tests::config;
 
     #[test]
-    fn own_names_are_told_from_the_servers_options() {
-        let mut asked = config(Brand::MongoDb);
-        asked.settings.0.insert("transactions".into(), Value::Bool(false));
-        asked.settings.0.insert("syncdelay".into(), Value::Int(10));
-        asked.settings.0.insert("directoryperdb".into(), Value::Bool(true));
-        let options = Options::read(Brand::MongoDb, &asked).unwrap();
+    fn own_names_are_distinguished_from_server_options() {
+        let mut requested = config(Brand::MongoDb);
+        requested.settings.0.insert("transactions".into(), Value::Bool(false));
+        requested.settings.0.insert("syncdelay".into(), Value::Int(10));
+        requested.settings.0.insert("directoryperdb".into(), Value::Bool(true));
+        let options = Options::read(Brand::MongoDb, &requested).unwrap();
         assert!(!options.transactions && options.read_concern.is_none());
         let arguments: Vec<_> = options.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(arguments, [("directoryperdb", ""), ("syncdelay", "10")]);
@@ -152,9 +152,9 @@ mod tests {
             ("rocksdbCacheSizeGB", "cache"),
             ("tlsMode", "tls=verified"),
         ] {
-            let mut asked = config(Brand::MongoDb);
-            asked.settings.0.insert(name.into(), Value::Text("x".into()));
-            assert!(Options::read(Brand::MongoDb, &asked).unwrap_err().remedy.contains(remedy), "{name}");
+            let mut requested = config(Brand::MongoDb);
+            requested.settings.0.insert(name.into(), Value::Text("x".into()));
+            assert!(Options::read(Brand::MongoDb, &requested).unwrap_err().remedy.contains(remedy), "{name}");
         }
     }
 

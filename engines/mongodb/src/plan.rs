@@ -26,14 +26,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    fn tell(&mut self, name: &str, value: impl Into<String>) {
-        self.arguments.retain(|(told, _)| told != name);
+    fn notify(&mut self, name: &str, value: impl Into<String>) {
+        self.arguments.retain(|(reported, _)| reported != name);
         self.arguments.push((name.to_owned(), value.into()));
     }
 
     /// The value of an option on the command line.
     pub fn value(&self, name: &str) -> Option<&str> {
-        self.arguments.iter().find(|(told, _)| told == name).map(|(_, value)| value.as_str())
+        self.arguments.iter().find(|(reported, _)| reported == name).map(|(_, value)| value.as_str())
     }
 
     /// The command line.
@@ -93,7 +93,7 @@ pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) ->
         Brand::MongoDb => mongodb(&mut plan, config, options, software)?,
         Brand::SecantusDb => secantusdb(&mut plan, config, options, software)?,
     }
-    options.arguments.iter().for_each(|(name, value)| plan.tell(name, value.as_str()));
+    options.arguments.iter().for_each(|(name, value)| plan.notify(name, value.as_str()));
     Ok(plan)
 }
 
@@ -139,9 +139,9 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
             ));
         }
         "wiredTiger" => {
-            plan.tell("wiredTigerCacheSizeGB", gigabytes);
+            plan.notify("wiredTigerCacheSizeGB", gigabytes);
             if let Some(name) = compression {
-                plan.tell("wiredTigerCollectionBlockCompressor", name);
+                plan.notify("wiredTigerCollectionBlockCompressor", name);
             }
         }
         "rocksdb" if config.cache == 0 || !config.cache.is_multiple_of(GIB) => {
@@ -152,9 +152,9 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
             ));
         }
         "rocksdb" => {
-            plan.tell("rocksdbCacheSizeGB", (config.cache / GIB).to_string());
+            plan.notify("rocksdbCacheSizeGB", (config.cache / GIB).to_string());
             if let Some(name) = compression {
-                plan.tell("rocksdbCompression", name);
+                plan.notify("rocksdbCompression", name);
             }
         }
         "mmapv1" => {
@@ -174,7 +174,7 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
             let remedy = "write no-sync, or transactions = false for a server before 6.1";
             return Err(SettingError::new("durability", "a replica set needs its log", remedy));
         }
-        plan.tell("nojournal", "");
+        plan.notify("nojournal", "");
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn secantusdb(
     options: &Options,
     software: &Software,
 ) -> Result<(), SettingError> {
-    plan.tell("cache-size", format!("{}M", (config.cache >> 20).max(1)));
+    plan.notify("cache-size", format!("{}M", (config.cache >> 20).max(1)));
     match config.durability {
         Durability::None => {
             return Err(SettingError::new("durability", "SecantusDB always has its log", "write no-sync or sync"));
@@ -195,17 +195,17 @@ fn secantusdb(
         }
         Durability::NoSync => {}
         // `j` alone does not sync in this server.
-        Durability::Sync => plan.tell("sync-on-commit", ""),
+        Durability::Sync => plan.notify("sync-on-commit", ""),
     }
     if !options.transactions {
-        plan.tell("standalone", "");
+        plan.notify("standalone", "");
     }
     if let Some(name) = config.compression.as_deref() {
         if software.program.ends_with("secantusd-py") {
             let remedy = "leave it out, or name a directory with secantusd-rs";
             return Err(SettingError::new("compression", "secantusd-py cannot be told how to compress", remedy));
         }
-        plan.tell("block-compressor", name);
+        plan.notify("block-compressor", name);
     }
     Ok(())
 }

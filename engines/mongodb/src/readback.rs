@@ -16,7 +16,7 @@ struct ReportedOption {
     at: &'static [&'static str],
 }
 
-const TOLD: [ReportedOption; 8] = [
+const REPORTED: [ReportedOption; 8] = [
     ReportedOption { option: "storageEngine", at: &["storage", "engine"] },
     ReportedOption { option: "wiredTigerCacheSizeGB", at: &["storage", "wiredTiger", "engineConfig", "cacheSizeGB"] },
     ReportedOption {
@@ -44,21 +44,21 @@ pub fn settings_in_force(
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut settings = Vec::new();
     // A server without this command uses the options it was given.
-    let options = control.told("getCmdLineOpts").ok();
-    for (name, asked) in &plan.arguments {
-        let told = TOLD.iter().find(|told| told.option == name);
-        let found = options.as_ref().zip(told).and_then(|(options, told)| parsed(options.get(), told.at));
+    let options = control.reported("getCmdLineOpts").ok();
+    for (name, requested) in &plan.arguments {
+        let reported = REPORTED.iter().find(|reported| reported.option == name);
+        let found = options.as_ref().zip(reported).and_then(|(options, reported)| parsed(options.get(), reported.at));
         if let Some(found) = &found
-            && compare(asked, found) == Match::Other
+            && compare(requested, found) == Match::Other
         {
-            return Err(refused(CALL, name, asked, found));
+            return Err(refused(CALL, name, requested, found));
         }
         settings.push((
             name.clone(),
-            found.unwrap_or_else(|| if asked.is_empty() { "given".into() } else { asked.clone() }),
+            found.unwrap_or_else(|| if requested.is_empty() { "given".into() } else { requested.clone() }),
         ));
     }
-    let status = control.told("serverStatus").map_err(failed(CALL))?;
+    let status = control.reported("serverStatus").map_err(failed(CALL))?;
     settings.extend(in_status(status.get(), plan, config)?);
     settings.push(("write_concern".to_owned(), format!("{:?}", plan.write_concern)));
     Ok(settings)
@@ -77,18 +77,18 @@ fn parsed(options: Document<'_>, at: &[&str]) -> Option<String> {
 fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>, EngineError> {
     let mut settings = Vec::new();
     if let Some(engine) = text_within(status, &["storageEngine", "name"]) {
-        if let Some(asked) = plan.value("storageEngine")
-            && compare(asked, &engine) == Match::Other
+        if let Some(requested) = plan.value("storageEngine")
+            && compare(requested, &engine) == Match::Other
         {
-            return Err(refused(CALL, "storageEngine", asked, &engine));
+            return Err(refused(CALL, "storageEngine", requested, &engine));
         }
         settings.push(("storage_engine".to_owned(), engine));
     }
     let configured = within(status, &["wiredTiger", "cache", "maximum bytes configured"]).and_then(|value| value.int());
     if let Some(bytes) = configured {
-        let asked = config.cache.to_string();
-        if plan.value("wiredTigerCacheSizeGB").is_some() && compare(&asked, &bytes.to_string()) == Match::Other {
-            return Err(refused(CALL, "cache", &asked, &bytes.to_string()));
+        let requested = config.cache.to_string();
+        if plan.value("wiredTigerCacheSizeGB").is_some() && compare(&requested, &bytes.to_string()) == Match::Other {
+            return Err(refused(CALL, "cache", &requested, &bytes.to_string()));
         }
         settings.push(("wiredTiger.cache.maximum bytes configured".to_owned(), bytes.to_string()));
     }
@@ -118,17 +118,17 @@ mod tests {
     }
 
     #[test]
-    fn another_engine_or_cache_than_was_asked_for_is_refused() {
-        let mut asked = config(Brand::MongoDb);
-        asked.cache = 1 << 30;
+    fn unexpected_engine_or_cache_size_is_refused() {
+        let mut requested = config(Brand::MongoDb);
+        requested.cache = 1 << 30;
         let arguments = [("storageEngine", "wiredTiger"), ("wiredTigerCacheSizeGB", "1")]
             .map(|(a, b)| (a.to_owned(), b.to_owned()));
         let plan = Plan { arguments: arguments.into(), replicated: false, write_concern: DocumentBuf::default() };
-        let told = in_status(status("wiredTiger", 1 << 30).get(), &plan, &asked).unwrap();
-        assert_eq!(told[0], ("storage_engine".to_owned(), "wiredTiger".to_owned()));
-        let error = in_status(status("rocksdb", 1 << 30).get(), &plan, &asked).unwrap_err().to_string();
+        let reported = in_status(status("wiredTiger", 1 << 30).get(), &plan, &requested).unwrap();
+        assert_eq!(reported[0], ("storage_engine".to_owned(), "wiredTiger".to_owned()));
+        let error = in_status(status("rocksdb", 1 << 30).get(), &plan, &requested).unwrap_err().to_string();
         assert!(error.contains("storageEngine was asked to be wiredTiger and is rocksdb"), "{error}");
-        let error = in_status(status("wiredTiger", 1 << 29).get(), &plan, &asked).unwrap_err().to_string();
+        let error = in_status(status("wiredTiger", 1 << 29).get(), &plan, &requested).unwrap_err().to_string();
         assert!(error.contains("cache was asked to be"), "{error}");
         let options = DocumentBuf::of(|of| {
             of.document("parsed", |of| of.document("storage", |of| of.double("syncPeriodSecs", 10.0)));
@@ -139,16 +139,16 @@ mod tests {
     #[test]
     fn every_option_that_a_common_setting_becomes_is_looked_for() {
         for engine in ["wiredTiger", "rocksdb"] {
-            let mut asked = config(Brand::MongoDb);
-            (asked.cache, asked.compression) = (1 << 30, Some("snappy".to_owned()));
-            asked.settings.0.insert("storageEngine".to_owned(), Value::Text(engine.to_owned()));
-            asked.settings.0.insert("transactions".to_owned(), Value::Bool(engine == "wiredTiger"));
+            let mut requested = config(Brand::MongoDb);
+            (requested.cache, requested.compression) = (1 << 30, Some("snappy".to_owned()));
+            requested.settings.0.insert("storageEngine".to_owned(), Value::Text(engine.to_owned()));
+            requested.settings.0.insert("transactions".to_owned(), Value::Bool(engine == "wiredTiger"));
             let software = Software { brand: Brand::MongoDb, program: "/x/bin/mongod".into(), version: None };
-            let options = Options::read(Brand::MongoDb, &asked).unwrap();
-            let plan = for_own(&asked, &options, &software).unwrap();
+            let options = Options::read(Brand::MongoDb, &requested).unwrap();
+            let plan = for_own(&requested, &options, &software).unwrap();
             assert_eq!(plan.arguments.len(), 3, "{plan:?}");
             for (name, _) in &plan.arguments {
-                assert!(TOLD.iter().any(|told| told.option == name), "{name}");
+                assert!(REPORTED.iter().any(|reported| reported.option == name), "{name}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_server_kit::version::told;
+use rumba_server_kit::version::reported;
 
 use crate::brand::Brand;
 
@@ -56,7 +56,7 @@ impl Software {
 
     fn of(brand: Brand, program: PathBuf) -> Result<Self, String> {
         let version = match brand {
-            Brand::MongoDb => Some(ask_version(&program)?),
+            Brand::MongoDb => Some(request_version(&program)?),
             // SecantusDB's programs report a version only when running, and that is MongoDB's.
             Brand::SecantusDb => None,
         };
@@ -71,9 +71,9 @@ impl Software {
 }
 
 /// Parses the output of `--version`, which begins with `db version v7.0.5`.
-fn ask_version(program: &Path) -> Result<String, String> {
+fn request_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
-    let output = told(program, Command::new(program).arg("--version").stdin(Stdio::null()));
+    let output = reported(program, Command::new(program).arg("--version").stdin(Stdio::null()));
     let output = output.map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     version_in(&text).ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_found_by_its_program_and_told_by_its_version() {
+    fn server_is_found_by_program_and_identified_by_version() {
         let dir = tempfile::tempdir().unwrap();
         let error = Software::at(Brand::MongoDb, dir.path()).unwrap_err();
         assert!(error.contains("no mongod in it"), "{error}");

@@ -7,7 +7,7 @@ use rumba_engine_api::document::{Command, DocumentSession, Done, Find};
 use rumba_engine_api::engine::{
     BuildSelector, Durability, Engine, EngineConfig, Instance, ProcessLocation, Schema, Session,
 };
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::Address;
@@ -32,12 +32,12 @@ pub fn config(brand: Brand) -> EngineConfig {
 fn documents(instance: &dyn Instance) -> Box<dyn DocumentSession> {
     match instance.session() {
         Ok(Session::Document(session)) => session,
-        Ok(other) => panic!("{}", other.told()),
+        Ok(other) => panic!("{}", other.reported()),
         Err(error) => panic!("{error}"),
     }
 }
 
-fn ask(session: &mut dyn DocumentSession, command: Command<'_>) -> Done {
+fn fetch(session: &mut dyn DocumentSession, command: Command<'_>) -> Done {
     block_on(session.execute(command, &mut |_| {})).unwrap()
 }
 
@@ -46,13 +46,13 @@ fn fill(instance: &dyn Instance, ids: std::ops::Range<i64>) {
     let mut all = Documents::default();
     ids.for_each(|id| all.push(|of| of.int("_id", id)));
     assert_eq!(
-        ask(&mut *documents(instance), Command::Insert { into: "t", documents: &all }).matched,
+        fetch(&mut *documents(instance), Command::Insert { into: "t", documents: &all }).matched,
         all.len() as u64
     );
 }
 
 fn count(instance: &dyn Instance) -> u64 {
-    ask(&mut *documents(instance), Command::Find { of: "t", find: Find::by(Document::EMPTY) }).documents
+    fetch(&mut *documents(instance), Command::Find { of: "t", find: Find::by(Document::EMPTY) }).documents
 }
 
 fn open(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
@@ -71,8 +71,8 @@ fn a_server_of_ones_own_serves_settles_and_is_found_again() {
     instance.settle().unwrap();
     instance.drain().unwrap();
     assert_eq!(count(&*instance), 100);
-    let told = instance.effective_settings();
-    let value = |name: &str| told.iter().find(|(told, _)| told == name).map(|(_, value)| value.as_str());
+    let reported = instance.effective_settings();
+    let value = |name: &str| reported.iter().find(|(reported, _)| reported == name).map(|(_, value)| value.as_str());
     assert_eq!(value("cache-size"), Some("64M"));
     assert_eq!(value("write_concern"), Some("{ \"w\": 1, \"j\": false }"));
     assert!(instance.version().unwrap().starts_with("SecantusDB"), "its figures bear its own name");
@@ -187,17 +187,17 @@ fn mmapv1_has_no_cache_of_its_own() {
 
 /// rumba assumed a log and reads through the page cache, which are usual only for WiredTiger.
 #[test]
-fn of_a_server_of_others_nothing_is_known_before_it_is_asked() {
+fn external_server_is_unknown_before_it_is_queried() {
     let own = config(Brand::MongoDb);
-    assert_eq!(MongoEngine::MONGODB.nature(&own), Nature::new("SNAPSHOT", true, Reads::Buffered));
+    assert_eq!(MongoEngine::MONGODB.nature(&own), EngineTraits::new("SNAPSHOT", true, Reads::Buffered));
     let others = EngineConfig { server: Some("mongodb://host/lab".into()), ..own };
-    assert_eq!(MongoEngine::MONGODB.nature(&others), Nature::default());
+    assert_eq!(MongoEngine::MONGODB.nature(&others), EngineTraits::default());
 }
 
 #[test]
 fn existing_server_durability_is_known_if_requested() {
-    for (engine, is_asked) in [(MongoEngine::MONGODB, true), (MongoEngine::SECANTUSDB, false)] {
-        assert_eq!(engine.facts(&EngineConfig::new(engine.info().name)).clients_ask_durability, is_asked);
+    for (engine, is_requested) in [(MongoEngine::MONGODB, true), (MongoEngine::SECANTUSDB, false)] {
+        assert_eq!(engine.facts(&EngineConfig::new(engine.info().name)).clients_request_durability, is_requested);
     }
 }
 
@@ -221,23 +221,23 @@ fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {
         let has_begun = block_on(session.execute(Command::Begin, &mut |_| {})).is_ok();
         assert_eq!(has_begun, has_transactions);
         drop(session);
-        let told = instance.effective_settings().into_iter().find(|(name, _)| name == "transactions").unwrap().1;
+        let reported = instance.effective_settings().into_iter().find(|(name, _)| name == "transactions").unwrap().1;
         instance.close().unwrap();
-        (has_transactions, told)
+        (has_transactions, reported)
     };
     assert_eq!(of_engine("wiredTiger"), (true, "of a replica set".to_owned()));
     assert_eq!(of_engine("mmapv1"), (false, "none: MMAPv1 has none".to_owned()));
 }
 
 #[test]
-fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
+fn missing_server_is_reported_with_how_to_install_it() {
     let missing = |engine: MongoEngine, server| {
         engine.availability(BuildSelector { server: Some(server), library: None }).missing
     };
-    let told = missing(MongoEngine::MONGODB, "/nowhere").unwrap();
-    assert!(told.what.contains("no mongod in it") && told.install.contains("DSN"), "{told:?}");
-    let told = missing(MongoEngine::SECANTUSDB, "/nowhere").unwrap();
-    assert!(told.install.contains("pip install"), "{told:?}");
+    let reported = missing(MongoEngine::MONGODB, "/nowhere").unwrap();
+    assert!(reported.what.contains("no mongod in it") && reported.install.contains("DSN"), "{reported:?}");
+    let reported = missing(MongoEngine::SECANTUSDB, "/nowhere").unwrap();
+    assert!(reported.install.contains("pip install"), "{reported:?}");
     assert!(missing(MongoEngine::MONGODB, "mongodb://host/lab").is_none());
     let error =
         MongoEngine::MONGODB.check(&EngineConfig { server: Some("host:27017".into()), ..config(Brand::MongoDb) });

@@ -64,18 +64,18 @@ impl Capabilities {
         if let Some(known) = fs::read(&place).ok().and_then(|json| serde_json::from_slice(&json).ok()) {
             return Ok(known);
         }
-        let asked = Self::ask_software(software, &place)?;
+        let requested = Self::request_software(software, &place)?;
         // A failed write only means that the next run queries the server again.
-        if let Ok(json) = serde_json::to_vec_pretty(&asked) {
+        if let Ok(json) = serde_json::to_vec_pretty(&requested) {
             let _ = Draft::new(&place).and_then(|draft| {
                 let whole = draft.path().join("json");
                 fs::write(&whole, json).and_then(|()| fs::rename(&whole, &place))
             });
         }
-        Ok(asked)
+        Ok(requested)
     }
 
-    fn ask_software(software: &Software, place: &Path) -> Result<Self, EngineError> {
+    fn request_software(software: &Software, place: &Path) -> Result<Self, EngineError> {
         let failed = |error: std::io::Error| EngineError::failed("cache", error.to_string());
         let draft = Draft::new(place).map_err(failed)?;
         let layout = Layout::new(draft.path());
@@ -84,8 +84,8 @@ impl Capabilities {
         lines.extend(engine_plugins(software).map(|plugin| ("plugin_load_add".into(), Some(plugin.to_owned()))));
         let launch = Launch { software, layout: &layout, lines: &lines, tcp: None, data: Data::New };
         let running = launch.start()?;
-        let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(asking)?;
-        Self::ask(&mut admin).map_err(asking)
+        let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(requesting)?;
+        Self::fetch(&mut admin).map_err(requesting)
         // The server is killed here, and its data, a copy, is deleted with the draft.
     }
 
@@ -93,7 +93,7 @@ impl Capabilities {
     ///
     /// # Errors
     /// The server's error.
-    pub fn ask(admin: &mut Admin) -> Result<Self, WireError> {
+    pub fn fetch(admin: &mut Admin) -> Result<Self, WireError> {
         let version_text = first(&admin.query("SELECT VERSION()")?);
         let brand = if version_text.to_ascii_lowercase().contains("mariadb") { Brand::MariaDb } else { Brand::MySql };
         let version = Version::find(&version_text).unwrap_or(Version(0, 0, 0));
@@ -128,11 +128,11 @@ impl Capabilities {
     ///
     /// # Errors
     /// An engine that the server lacks, with the engines it has.
-    pub fn engine(&self, key: &str, asked: &str) -> Result<&str, SettingError> {
-        let found = self.engines.iter().find(|name| name.eq_ignore_ascii_case(asked));
+    pub fn engine(&self, key: &str, requested: &str) -> Result<&str, SettingError> {
+        let found = self.engines.iter().find(|name| name.eq_ignore_ascii_case(requested));
         found.map(String::as_str).ok_or_else(|| {
             let remedy = format!("it has {}; name a server that has it in `server`", self.engines.join(", "));
-            SettingError::new(key, format!("{} has no engine {asked}", self.name()), remedy)
+            SettingError::new(key, format!("{} has no engine {requested}", self.name()), remedy)
         })
     }
 
@@ -171,12 +171,37 @@ impl Capabilities {
         if text.contains(['\n', '\r', '\0']) {
             return Err(SettingError::new(name, "its value has a line break", "write it on one line"));
         }
+        if name == PAGE_SIZE {
+            self.check_page_size(value, &text)?;
+        }
         if let Some(variable) = variable {
             variable.check(name, &text)?;
         }
         Ok(text)
     }
+
+    /// Refuses a size that InnoDB does not have. The bounds that a server reports include such sizes, and MySQL reports
+    /// none.
+    fn check_page_size(&self, value: &Value, text: &str) -> Result<(), SettingError> {
+        let has_large_pages = match self.brand {
+            Brand::MariaDb => self.version >= Version(10, 1, 0),
+            Brand::MySql => self.version >= Version(5, 7, 6),
+        };
+        let sizes = if has_large_pages { &PAGE_SIZES[..] } else { &PAGE_SIZES[..3] };
+        if parse_bytes(text).is_ok_and(|bytes| sizes.contains(&bytes)) {
+            return Ok(());
+        }
+        let sizes: Vec<String> = sizes.iter().map(|bytes| format!("{}k", bytes >> 10)).collect();
+        let problem = format!("`{value}` is not a page size of {}", self.name());
+        Err(SettingError::new(PAGE_SIZE, problem, format!("expected one of {}", sizes.join(", "))))
+    }
 }
+
+/// The variable with the size of InnoDB's pages.
+const PAGE_SIZE: &str = "innodb_page_size";
+
+/// Its values in bytes. Old servers have the first three.
+const PAGE_SIZES: [u64; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
 
 /// Version of the cached JSON; change it when its format changes.
 const FORM: &str = "\nform 1";
@@ -185,7 +210,7 @@ const FORM: &str = "\nform 1";
 const UNLISTED: &[&str] =
     &["plugin_load_add", "plugin_load", "transaction_isolation", "binlog_do_db", "binlog_ignore_db"];
 
-fn asking(error: WireError) -> EngineError {
+fn requesting(error: WireError) -> EngineError {
     EngineError::failed("asking the server what it can do", error.to_string())
 }
 
@@ -303,14 +328,18 @@ mod tests {
             words: None,
         };
         let word = Variable { kind: Some("ENUM".into()), words: Some("fsync,O_DIRECT".into()), ..Variable::default() };
-        let untold = Variable { kind: Some("ENUM".into()), words: Some(String::new()), ..Variable::default() };
+        let unreported = Variable { kind: Some("ENUM".into()), words: Some(String::new()), ..Variable::default() };
         Capabilities {
             brand: Brand::MariaDb,
             version: Version(10, 11, 14),
             version_text: "10.11.14-MariaDB".into(),
-            variables: [("innodb_page_size", number), ("innodb_flush_method", word), ("character_set_server", untold)]
-                .map(|(name, variable)| (name.to_owned(), variable))
-                .into(),
+            variables: [
+                ("innodb_page_size", number),
+                ("innodb_flush_method", word),
+                ("character_set_server", unreported),
+            ]
+            .map(|(name, variable)| (name.to_owned(), variable))
+            .into(),
             engines: vec!["InnoDB".into(), "ROCKSDB".into()],
         }
     }
@@ -332,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked_where_the_server_tells_what_it_takes() {
+    fn values_are_checked_where_the_server_lists_allowed_values() {
         let known = capabilities();
         assert_eq!(known.value("innodb_page_size", &Value::Text("4KiB".into())).as_deref(), Ok("4096"));
         assert!(known.value("innodb_page_size", &Value::Int(100)).is_err());
@@ -341,5 +370,28 @@ mod tests {
         assert!(error.remedy.contains("O_DIRECT"), "{}", error.remedy);
         let charset = known.value("character_set_server", &Value::Text("latin1".into()));
         assert_eq!(charset.as_deref(), Ok("latin1"));
+    }
+
+    /// The dry run accepted 7k, and the server ended with it. MySQL reports neither type nor bounds.
+    #[test]
+    fn only_page_sizes_of_innodb_are_accepted() {
+        let mariadb = capabilities();
+        let mut old = Capabilities { brand: Brand::MySql, version: Version(5, 6, 24), ..capabilities() };
+        old.variables.insert("innodb_page_size".into(), Variable { value: "16384".into(), ..Variable::default() });
+        let text = |text: &str| Value::Text(text.to_owned());
+        for wrong in [text("7k"), text("7KiB"), Value::Int(7168), text("4097"), text("128k"), text("page")] {
+            for server in [&mariadb, &old] {
+                let error = server.value("innodb_page_size", &wrong).unwrap_err();
+                assert!(error.remedy.starts_with("expected one of 4k, 8k, 16k"), "{error:?}");
+            }
+        }
+        let error = mariadb.value("innodb_page_size", &text("7k")).unwrap_err();
+        assert_eq!(error.problem, "`7k` is not a page size of MariaDB 10.11.14");
+        assert_eq!(error.remedy, "expected one of 4k, 8k, 16k, 32k, 64k");
+        for (right, bytes) in [(text("8k"), "8192"), (text("32KiB"), "32768"), (Value::Int(65536), "65536")] {
+            assert_eq!(mariadb.value("innodb_page_size", &right).as_deref(), Ok(bytes));
+        }
+        let error = old.value("innodb_page_size", &text("32k")).unwrap_err();
+        assert_eq!(error.remedy, "expected one of 4k, 8k, 16k", "MySQL has larger pages since 5.7.6");
     }
 }

@@ -77,13 +77,13 @@ fn of_families(options: &str) -> Option<String> {
 /// # Errors
 /// A compression that the engine or the server lacks.
 pub fn plan(
-    asked: &RequestedEngine<'_>,
+    requested: &RequestedEngine<'_>,
     kind: &Kind,
     software: Option<&Software>,
     variables: &[(String, String)],
 ) -> Result<Compressed, SettingError> {
     let mut out = Compressed::default();
-    let name = asked.config.compression.as_deref();
+    let name = requested.config.compression.as_deref();
     let known = match kind {
         Kind::InnoDb => INNODB,
         Kind::RocksDb => MYROCKS,
@@ -95,8 +95,8 @@ pub fn plan(
         return Err(SettingError::new("compression", problem, format!("it has: {}", known.join(", "))));
     }
     match kind {
-        Kind::InnoDb => innodb(&mut out, asked, name.unwrap_or("none"), software, variables)?,
-        Kind::RocksDb => myrocks(&mut out, asked, name, software, variables)?,
+        Kind::InnoDb => innodb(&mut out, requested, name.unwrap_or("none"), software, variables)?,
+        Kind::RocksDb => myrocks(&mut out, requested, name, software, variables)?,
         Kind::Other(engine) if engine.eq_ignore_ascii_case("tokudb") => {
             let format =
                 name.map_or("zlib".into(), |name| if name == "none" { "uncompressed".into() } else { name.to_owned() });
@@ -104,13 +104,13 @@ pub fn plan(
         }
         Kind::Other(_) => {}
     }
-    own_words(&mut out, asked);
+    own_words(&mut out, requested);
     Ok(out)
 }
 
 /// Removes options that the experiment sets itself, because its table options take precedence.
-fn own_words(out: &mut Compressed, asked: &RequestedEngine<'_>) {
-    let options = asked.options;
+fn own_words(out: &mut Compressed, requested: &RequestedEngine<'_>) {
+    let options = requested.options;
     if let Some(format) = &options.row_format {
         out.table.retain(|part| !part.starts_with("ROW_FORMAT"));
         out.table.insert(0, format!("ROW_FORMAT={}", format.to_ascii_uppercase()));
@@ -129,7 +129,7 @@ fn own_words(out: &mut Compressed, asked: &RequestedEngine<'_>) {
 
 fn innodb(
     out: &mut Compressed,
-    asked: &RequestedEngine<'_>,
+    requested: &RequestedEngine<'_>,
     name: &str,
     software: Option<&Software>,
     variables: &[(String, String)],
@@ -138,28 +138,28 @@ fn innodb(
         "none" => out.table.push("ROW_FORMAT=DYNAMIC".into()),
         "zlib" => {
             out.table.push("ROW_FORMAT=COMPRESSED".into());
-            out.table.push(format!("KEY_BLOCK_SIZE={}", half_a_page(asked, variables)));
+            out.table.push(format!("KEY_BLOCK_SIZE={}", half_a_page(requested, variables)));
         }
-        _ => pages(out, asked, name.trim_start_matches("page-"), software)?,
+        _ => pages(out, requested, name.trim_start_matches("page-"), software)?,
     }
     Ok(())
 }
 
 /// Half a page in KiB: 8 for pages of the default size.
-fn half_a_page(asked: &RequestedEngine<'_>, variables: &[(String, String)]) -> u64 {
+fn half_a_page(requested: &RequestedEngine<'_>, variables: &[(String, String)]) -> u64 {
     let set = variables.iter().find(|(name, _)| name == "innodb_page_size").map(|(_, value)| value.as_str());
-    let page = set.or_else(|| Some(asked.server.variables.get("innodb_page_size")?.value.as_str()));
+    let page = set.or_else(|| Some(requested.server.variables.get("innodb_page_size")?.value.as_str()));
     page.and_then(|page| page.parse::<u64>().ok()).map_or(8, |page| (page / 2048).max(1))
 }
 
 /// Options for page compression, which compresses each page and punches holes for the space saved.
 fn pages(
     out: &mut Compressed,
-    asked: &RequestedEngine<'_>,
+    requested: &RequestedEngine<'_>,
     algorithm: &str,
     software: Option<&Software>,
 ) -> Result<(), SettingError> {
-    let server = asked.server;
+    let server = requested.server;
     let cannot = |remedy: &str| {
         let problem = format!("{} cannot compress pages with {algorithm}", server.name());
         Err(SettingError::new("compression", problem, remedy))
@@ -192,7 +192,7 @@ fn pages(
 /// The published layout: no compression for the first levels, lz4 in the middle, the requested one at the bottom.
 fn myrocks(
     out: &mut Compressed,
-    asked: &RequestedEngine<'_>,
+    requested: &RequestedEngine<'_>,
     name: Option<&str>,
     software: Option<&Software>,
     variables: &[(String, String)],
@@ -204,10 +204,10 @@ fn myrocks(
         let remedy = "leave out `compression`, and put it into rocksdb_default_cf_options of the server";
         return Err(SettingError::new("compression", problem, remedy));
     }
-    if let Some(supported) = asked.server.variables.get("rocksdb_supported_compression_types") {
+    if let Some(supported) = requested.server.variables.get("rocksdb_supported_compression_types") {
         let has = |word: &str| supported.value.to_ascii_lowercase().split(',').any(|known| known.starts_with(word));
         if let Some(missing) = [name, "lz4"].into_iter().find(|word| name != "none" && !has(word)) {
-            let problem = format!("{}'s MyRocks was built without {missing}", asked.server.name());
+            let problem = format!("{}'s MyRocks was built without {missing}", requested.server.name());
             return Err(SettingError::new("compression", problem, format!("it has {}", supported.value)));
         }
     }

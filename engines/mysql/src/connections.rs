@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::engine::MostClients;
 
 use crate::capability::Capabilities;
-use crate::counters::{Ask, Status};
+use crate::counters::{Request, Status};
 use crate::plan::Plan;
 
 const VARIABLE: &str = "max_connections";
@@ -29,7 +29,7 @@ const NOTICED: Duration = Duration::from_millis(200);
 const NAP: Duration = Duration::from_millis(20);
 
 /// Like [`of_server`], after connections that are closing are gone, including earlier ones of rumba.
-pub fn of_server_at_rest(admin: &mut dyn Ask) -> Option<MostClients> {
+pub fn of_server_at_rest(admin: &mut dyn Request) -> Option<MostClients> {
     let since = Instant::now();
     let mut best = of_server(admin)?;
     while since.elapsed() < NOTICED {
@@ -41,7 +41,7 @@ pub fn of_server_at_rest(admin: &mut dyn Ask) -> Option<MostClients> {
 
 /// How many more clients a running server accepts. The control session, which is this one, is among the connected.
 /// `None` if the server does not report it.
-pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
+pub fn of_server(admin: &mut dyn Request) -> Option<MostClients> {
     let connected = Status::read_some(admin, &["Threads_connected"]).ok()?.get("Threads_connected")? as u64;
     let (most, most_of_user) = limits(admin)?;
     let whole = MostClients {
@@ -66,19 +66,19 @@ pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
 }
 
 /// The server's limit and the user's, which is 0 if there is none. The session variable holds the account's limit.
-fn limits(admin: &mut dyn Ask) -> Option<(u64, u64)> {
+fn limits(admin: &mut dyn Request) -> Option<(u64, u64)> {
     let sql = format!("SELECT @@GLOBAL.{VARIABLE}, @@SESSION.max_user_connections");
-    let row = admin.ask(&sql).ok()?.rows.into_iter().next()?;
+    let row = admin.fetch(&sql).ok()?.rows.into_iter().next()?;
     let number = |column: usize| row.get(column)?.as_deref()?.parse::<i64>().ok();
     // A server may report -1, which admits only administrators. This user is connected, so it is one.
     Some((u64::try_from(number(0)?).ok()?, number(1).and_then(|most| u64::try_from(most).ok()).unwrap_or(0)))
 }
 
 /// The connections of this user's account, which a user can always see.
-fn connections_of_user(admin: &mut dyn Ask) -> Option<u64> {
+fn connections_of_user(admin: &mut dyn Request) -> Option<u64> {
     const SQL: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
         WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)";
-    admin.ask(SQL).ok()?.rows.first()?.first()?.as_deref()?.parse().ok()
+    admin.fetch(SQL).ok()?.rows.first()?.first()?.as_deref()?.parse().ok()
 }
 
 fn clients(most: u64, taken: u64) -> u32 {
@@ -91,7 +91,7 @@ mod tests {
     use crate::counters::tests::server::{Private, run};
 
     /// Polls until the server has noticed the connections that just closed.
-    fn room(admin: &mut dyn Ask, wanted: u32) -> MostClients {
+    fn room(admin: &mut dyn Request, wanted: u32) -> MostClients {
         for _ in 0..100 {
             if let Some(most) = of_server(admin).filter(|most| most.clients == wanted) {
                 return most;

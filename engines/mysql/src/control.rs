@@ -7,7 +7,7 @@ use std::time::Duration;
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Admin, Loss, OnLost, Rows, WireError};
 
-use crate::counters::{Ask, Status};
+use crate::counters::{Request, Status};
 use crate::existing;
 
 /// How often to query the server's start time. The clock's second may end between the two readings of each query.
@@ -46,7 +46,7 @@ impl Control {
 
     /// Converts an error to the clients' error for a lost connection, so that the code watching the server can check
     /// whether the server ended.
-    pub fn told(&self, error: EngineError) -> EngineError {
+    pub fn reported(&self, error: EngineError) -> EngineError {
         match error {
             full @ EngineError::DiskFull(_) => full,
             error if self.is_lost => {
@@ -57,7 +57,7 @@ impl Control {
         }
     }
 
-    fn connect_anew(&mut self) -> Result<(), WireError> {
+    fn connect_again(&mut self) -> Result<(), WireError> {
         self.admin.reconnect()?;
         if let Some(schema) = &self.schema
             && !existing::hold(&mut self.admin, schema, existing::RELEASE)?
@@ -73,14 +73,14 @@ impl Control {
     }
 }
 
-impl Ask for Control {
+impl Request for Control {
     /// Runs an idempotent statement. After a lost connection it is unknown whether the statement was executed, so it
     /// may run twice.
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
-        let first = self.admin.ask(sql);
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
+        let first = self.admin.fetch(sql);
         let answered = match first {
             Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
-                self.connect_anew().and_then(|()| self.admin.ask(sql))
+                self.connect_again().and_then(|()| self.admin.fetch(sql))
             }
             answered => answered,
         };
@@ -114,7 +114,7 @@ mod tests {
     use crate::counters::tests::server::{Private, run};
 
     fn id(control: &mut Control) -> String {
-        control.ask("SELECT CONNECTION_ID()").expect("an answer").rows[0][0].clone().expect("a number")
+        control.fetch("SELECT CONNECTION_ID()").expect("an answer").rows[0][0].clone().expect("a number")
     }
 
     fn holds(admin: &mut Admin) -> bool {
@@ -148,7 +148,7 @@ mod tests {
         let mut control = Control::new(private.connect(), OnLost::Fail, None);
         let number = id(&mut control);
         run(&mut private.connect(), &[&format!("KILL CONNECTION {number}")]);
-        assert!(control.ask("SELECT 1").is_err_and(|error| error.is_lost()));
-        assert!(control.ask("SELECT 1").is_err(), "what is lost stays lost");
+        assert!(control.fetch("SELECT 1").is_err_and(|error| error.is_lost()));
+        assert!(control.fetch("SELECT 1").is_err(), "what is lost stays lost");
     }
 }

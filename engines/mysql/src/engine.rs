@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rumba_engine_api::common::Overruled;
+use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_engine_api::sql::Dialect;
 use rumba_protocol_mysql::Admin;
@@ -208,9 +208,9 @@ impl MySqlEngine {
         let capabilities = Capabilities::of(&software).map_err(|error| {
             SettingError::new("server", error.to_string(), "see that the server can be started by hand")
         })?;
-        let asked =
+        let requested =
             RequestedEngine { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
-        let plan = plan::for_own(&asked, &software)?;
+        let plan = plan::for_own(&requested, &software)?;
         Ok(Ready { options, software, plan, capabilities })
     }
 
@@ -226,7 +226,7 @@ impl MySqlEngine {
         admin: &mut Admin,
     ) -> Result<(Options, Plan, Capabilities), SettingError> {
         let options = Options::read(config)?;
-        let capabilities = Capabilities::ask(admin).map_err(|error| {
+        let capabilities = Capabilities::fetch(admin).map_err(|error| {
             SettingError::new("server", error.to_string(), "use a user that may run SHOW VARIABLES and SHOW ENGINES")
         })?;
         for (name, is_set) in [("binlog", options.binlog), ("contention", options.contention), ("tcp", options.tcp)] {
@@ -235,9 +235,9 @@ impl MySqlEngine {
                 return Err(SettingError::new(name, "an existing server is not configured by rumba", remedy));
             }
         }
-        let asked =
+        let requested =
             RequestedEngine { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
-        let plan = plan::for_existing(&asked)?;
+        let plan = plan::for_existing(&requested)?;
         Ok((options, plan, capabilities))
     }
 
@@ -363,7 +363,7 @@ impl Engine for MySqlEngine {
 
     /// For an existing server, settings that the experiment does not set are unknown before connecting, and so is its
     /// default engine. The record holds them. The isolation level is known because rumba sets it in every session.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let kind = self.kind(config);
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
         let usual = || kind.as_ref().map(|kind| plan::usual_isolation(kind).to_owned());
@@ -382,7 +382,7 @@ impl Engine for MySqlEngine {
             Some(Kind::Other(name)) => name.eq_ignore_ascii_case("tokudb"),
             None => false,
         };
-        Nature {
+        EngineTraits {
             isolation: isolation.or_else(usual),
             // This crate does not know what other engines write.
             has_log: has_log.then_some(true),
@@ -403,13 +403,13 @@ impl Engine for MySqlEngine {
         compression::in_force(&self.kind(config)?, config)
     }
 
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         self.kind(config).map(|kind| overruled::by_variables(&kind, config)).unwrap_or_default()
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
         let absent = |what: String, install: String| Availability::lacking("a server", what, install);
-        match Server::of(asked.server) {
+        match Server::of(requested.server) {
             // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
@@ -424,7 +424,7 @@ impl Engine for MySqlEngine {
                     format!("{} is here without its plugin ha_rocksdb", release.about),
                     release.install_command(),
                 ),
-                _ if self.info.name == "tokudb" && asked.server.is_none() => {
+                _ if self.info.name == "tokudb" && requested.server.is_none() => {
                     Availability::here(None, "an existing server (server = …): none in the catalogue has it")
                 }
                 _ => release.availability::<Software>(),
@@ -436,19 +436,20 @@ impl Engine for MySqlEngine {
         match Server::of(config.server.as_deref())? {
             Server::Existing(dsn) => {
                 let mut admin = existing::connect(&dsn::target(&dsn)?)?;
-                let (_, plan, _) = self.plan_existing(config, &mut admin)?;
+                let (_, plan, capabilities) = self.plan_existing(config, &mut admin)?;
                 existing::check(&mut admin, &dsn.database)?;
-                rehearsal::check(&mut admin, &plan.kind, &dsn.database)
+                let server = counters::Server::new(plan.kind, &capabilities.version_text);
+                rehearsal::check(&mut admin, &server, &dsn.database)
             }
             server => self.plan_own(config, &server).map(drop),
         }
     }
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
-        let asked = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
         let ready = server.and_then(|server| self.plan_own(config, &server).ok());
-        ready.map_or_else(asked, |Ready { plan, capabilities, .. }| plan.settings(&capabilities))
+        ready.map_or_else(requested, |Ready { plan, capabilities, .. }| plan.settings(&capabilities))
     }
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
@@ -488,7 +489,7 @@ mod tests {
 
     use super::*;
 
-    fn nature(engine: MySqlEngine, settings: &[(&str, &str)]) -> Nature {
+    fn nature(engine: MySqlEngine, settings: &[(&str, &str)]) -> EngineTraits {
         let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
         engine.nature(&EngineConfig { settings, ..EngineConfig::new(engine.info.name) })
     }
@@ -511,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn both_read_past_the_page_cache_unless_told_otherwise() {
+    fn both_bypass_the_page_cache_on_reads_by_default() {
         let reads = |engine, settings: &[(&str, &str)]| nature(engine, settings).reads;
         assert_eq!(reads(MySqlEngine::INNODB, &[]), Some(Reads::Direct));
         assert_eq!(reads(MySqlEngine::MYROCKS, &[]), Some(Reads::Direct));
@@ -527,12 +528,13 @@ mod tests {
             let server = Some("mysql://me@host/db".to_owned());
             engine.nature(&EngineConfig { server, settings, ..EngineConfig::new(engine.info.name) })
         };
-        let untold = |isolation: &str| Nature { reads: None, ..Nature::new(isolation, true, Reads::Direct) };
-        assert_eq!(of(MySqlEngine::INNODB, &[]), untold("REPEATABLE READ"));
-        assert_eq!(of(MySqlEngine::MYROCKS, &[]), untold("READ COMMITTED"));
+        let unreported =
+            |isolation: &str| EngineTraits { reads: None, ..EngineTraits::new(isolation, true, Reads::Direct) };
+        assert_eq!(of(MySqlEngine::INNODB, &[]), unreported("REPEATABLE READ"));
+        assert_eq!(of(MySqlEngine::MYROCKS, &[]), unreported("READ COMMITTED"));
         let set = of(MySqlEngine::INNODB, &[("innodb_flush_method", "O_DIRECT"), ("isolation", "serializable")]);
-        assert_eq!(set, Nature::new("SERIALIZABLE", true, Reads::Direct));
-        assert_eq!(of(MySqlEngine::ANY, &[]), Nature::default(), "its default engine may be any");
-        assert_eq!(of(MySqlEngine::ANY, &[("storage_engine", "InnoDB")]), untold("REPEATABLE READ"));
+        assert_eq!(set, EngineTraits::new("SERIALIZABLE", true, Reads::Direct));
+        assert_eq!(of(MySqlEngine::ANY, &[]), EngineTraits::default(), "its default engine may be any");
+        assert_eq!(of(MySqlEngine::ANY, &[("storage_engine", "InnoDB")]), unreported("REPEATABLE READ"));
     }
 }

@@ -8,14 +8,12 @@ use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::{Admin, Target, WireError};
 use rumba_server_kit::process::{data_here, listening_at};
 
-use crate::counters::Ask;
+use crate::counters::Request;
+use crate::created::TableName;
+use crate::marker::{self, KeptTable, MARKER};
+use crate::rehearsal;
 
-/// The table that marks a schema as rumba's.
-const MARKER: &str = "rumba_marker";
-/// The marker's comment, because a user's table may have the same name.
-const MARK: &str = "rumba may remove this schema's tables";
-/// The marker's only column.
-const MARK_COLUMN: &str = "made_schema";
+const CALL: &str = "schema on the server";
 /// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a lost connection or a killed trial may still hold the schema. A server notices a closed connection only
@@ -25,6 +23,9 @@ pub const RELEASE: Duration = Duration::from_secs(10);
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
 
+/// An error names at most this many objects.
+const MOST_NAMES: usize = 10;
+
 /// The state of the schema.
 enum Found {
     Nothing,
@@ -33,7 +34,7 @@ enum Found {
     Foreign(String),
 }
 
-/// A schema taken for a trial, and the changes to undo.
+/// A schema taken for a trial, and the changes to undo. The [`marker`] has the tables.
 pub struct Taken {
     schema: String,
     made_schema: bool,
@@ -50,7 +51,7 @@ pub fn text(value: &str) -> String {
 }
 
 fn failed(error: WireError) -> EngineError {
-    error.during("schema on the server")
+    error.during(CALL)
 }
 
 /// Connects, and returns an error that names the remedy.
@@ -76,7 +77,7 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 ///
 /// # Errors
 /// The first such table.
-pub fn check(admin: &mut dyn Ask, schema: &str) -> Result<(), SettingError> {
+pub fn check(admin: &mut dyn Request, schema: &str) -> Result<(), SettingError> {
     let found = look(admin, schema).map_err(|error| {
         SettingError::new("server", error.to_string(), "use a user that may read information_schema")
     })?;
@@ -92,40 +93,52 @@ fn foreign(schema: &str, table: &str) -> String {
     format!("the schema {schema} is not empty and was not made by rumba (it holds {table})")
 }
 
-fn look(admin: &mut dyn Ask, schema: &str) -> Result<Found, WireError> {
+fn look(admin: &mut dyn Request, schema: &str) -> Result<Found, WireError> {
     let name = text(schema);
-    let there = admin.ask(&format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {name}"))?;
+    let there = admin.fetch(&format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {name}"))?;
     if there.rows.is_empty() {
         return Ok(Found::Nothing);
     }
-    let tables =
-        firsts(admin, &format!("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}"))?;
-    if tables.iter().any(|table| table == MARKER) {
-        return Ok(match is_mark(admin, &name)? {
-            true => Found::Ours,
-            false => Found::Foreign(format!("a table {MARKER} that rumba did not make")),
-        });
+    let objects = objects(admin, schema)?;
+    if !objects.iter().any(|object| object == MARKER) {
+        return Ok(objects.into_iter().next().map_or(Found::Empty, Found::Foreign));
     }
-    let routines = format!("SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {name}");
-    let found = tables.into_iter().next().or(firsts(admin, &routines)?.into_iter().next());
-    Ok(found.map_or(Found::Empty, Found::Foreign))
+    if !marker::is_mark(admin, schema)? {
+        return Ok(Found::Foreign(format!("a table {MARKER} that rumba did not make")));
+    }
+    let ours = marker::tables(admin, schema)?;
+    let foreign = objects.into_iter().find(|object| object != MARKER && !is_among(&ours, schema, object));
+    Ok(foreign.map_or(Found::Ours, Found::Foreign))
+}
+
+/// The names of the schema's tables, views, sequences, routines and events.
+fn objects(admin: &mut dyn Request, schema: &str) -> Result<Vec<String>, WireError> {
+    let mut objects = Vec::new();
+    // One statement for each, because the collations of these columns differ in MySQL.
+    for (column, table, of) in [
+        ("TABLE_NAME", "TABLES", "TABLE_SCHEMA"),
+        ("ROUTINE_NAME", "ROUTINES", "ROUTINE_SCHEMA"),
+        ("EVENT_NAME", "EVENTS", "EVENT_SCHEMA"),
+    ] {
+        let schema = text(schema);
+        let sql = format!("SELECT {column} FROM information_schema.{table} WHERE {of} = {schema} ORDER BY {column}");
+        objects.extend(firsts(admin, &sql)?);
+    }
+    Ok(objects)
+}
+
+/// Whether an object of the schema is one of these tables. Some servers store names in lower case.
+fn is_among(tables: &[String], schema: &str, object: &str) -> bool {
+    let object = marker::table_in(schema, object);
+    tables.iter().any(|table| table.eq_ignore_ascii_case(&object))
 }
 
 /// The first column of each row.
-fn firsts(admin: &mut dyn Ask, sql: &str) -> Result<Vec<String>, WireError> {
-    Ok(admin.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
-}
-
-/// Whether the table of the marker's name is the marker, judged by its comment and its column.
-fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
-    let of = |what: &str, among: &str| {
-        format!(
-            "SELECT {what} FROM information_schema.{among} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{MARKER}'"
-        )
-    };
-    let says = firsts(admin, &of("TABLE_COMMENT", "TABLES"))?;
-    let columns = firsts(admin, &of("COLUMN_NAME", "COLUMNS"))?;
-    Ok(says == [MARK] && columns == [MARK_COLUMN])
+///
+/// # Errors
+/// The server's error.
+pub fn firsts(admin: &mut dyn Request, sql: &str) -> Result<Vec<String>, WireError> {
+    Ok(admin.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }
 
 /// Takes a schema for a trial and removes what an earlier trial left in it. `admin` must stay connected for the trial,
@@ -133,30 +146,31 @@ fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
 ///
 /// # Errors
 /// A schema that is foreign or in use; the server's error.
-pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
+pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError> {
     if !hold(admin, schema, RELEASE).map_err(failed)? {
         let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
-        return Err(EngineError::failed("schema on the server", message));
+        return Err(EngineError::failed(CALL, message));
     }
-    let name = quoted(schema);
     let made_schema = match look(admin, schema).map_err(failed)? {
         Found::Nothing => {
-            admin.ask(&format!("CREATE DATABASE {name} DEFAULT CHARACTER SET latin1")).map_err(failed)?;
+            let sql = format!("CREATE DATABASE {} DEFAULT CHARACTER SET latin1", quoted(schema));
+            admin.fetch(&sql).map_err(failed)?;
             true
         }
         Found::Empty => false,
         Found::Ours => {
-            let made = firsts(admin, &format!("SELECT {MARK_COLUMN} FROM {name}.{MARKER}")).map_err(failed)?;
-            drop_tables(admin, schema).map_err(failed)?;
-            made.first().is_some_and(|made| made == "1")
+            let made = marker::made_schema(admin, schema).map_err(failed)?;
+            let kept = marker::drop_tables(admin, schema).map_err(failed)?;
+            left_behind(&kept, &[])?;
+            made
         }
         Found::Foreign(table) => {
-            return Err(EngineError::failed("schema on the server", format!("{}; {REMEDY}", foreign(schema, &table))));
+            return Err(EngineError::failed(CALL, format!("{}; {REMEDY}", foreign(schema, &table))));
         }
     };
-    let mark = format!("CREATE TABLE {name}.{MARKER} ({MARK_COLUMN} INT) COMMENT {}", text(MARK));
-    admin.ask(&mark).map_err(failed)?;
-    admin.ask(&format!("INSERT INTO {name}.{MARKER} VALUES ({})", u8::from(made_schema))).map_err(failed)?;
+    marker::create(admin, schema, made_schema).map_err(failed)?;
+    let rehearsed = TableName { schema: None, table: rehearsal::TABLE.to_owned() };
+    marker::record(admin, schema, &rehearsed).map_err(failed)?;
     Ok(Taken { schema: schema.to_owned(), made_schema })
 }
 
@@ -165,43 +179,139 @@ pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
 ///
 /// # Errors
 /// The server's error.
-pub fn hold(admin: &mut dyn Ask, schema: &str, patience: Duration) -> Result<bool, WireError> {
+pub fn hold(admin: &mut dyn Request, schema: &str, patience: Duration) -> Result<bool, WireError> {
     // Servers hash or truncate longer lock names.
     let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));
     let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
     Ok(got == ["1"])
 }
 
-/// Drops the existing tables. The statement may run twice after a lost connection, so a table may be gone already.
-fn drop_tables(admin: &mut dyn Ask, schema: &str) -> Result<(), WireError> {
-    let sql = format!(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME = '{MARKER}'",
-        text(schema)
-    );
-    // Drop the marker last: without it the remaining tables would be foreign.
-    for table in firsts(admin, &sql)? {
-        admin.ask(&format!("DROP TABLE IF EXISTS {}.{}", quoted(schema), quoted(&table)))?;
-    }
-    Ok(())
-}
-
 impl Taken {
-    /// Removes the trial's data.
+    /// Drops the tables that the trial created, and the schema if the trial created it and nothing else is in it.
     ///
     /// # Errors
-    /// The server's error.
-    pub fn give_back(&self, admin: &mut dyn Ask) -> Result<(), EngineError> {
+    /// The server's error. It also names the tables that cannot be dropped, and the objects that rumba did not create,
+    /// because the next trial needs an empty schema.
+    pub fn give_back(&self, admin: &mut dyn Request) -> Result<(), EngineError> {
+        let kept = marker::drop_tables(admin, &self.schema).map_err(failed)?;
+        let tables: Vec<String> = kept.iter().map(|kept| kept.table.clone()).collect();
+        let mut others = objects(admin, &self.schema).map_err(failed)?;
+        others.retain(|object| object != MARKER && !is_among(&tables, &self.schema, object));
+        left_behind(&kept, &others)?;
         if self.made_schema {
-            return admin.ask(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.schema))).map(drop).map_err(failed);
+            admin.fetch(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.schema))).map_err(failed)?;
         }
-        drop_tables(admin, &self.schema).map_err(failed)
+        Ok(())
     }
+}
+
+/// Names the tables of a trial that cannot be dropped, and the objects of others.
+fn left_behind(kept: &[KeptTable], others: &[String]) -> Result<(), EngineError> {
+    let mut problems = Vec::new();
+    if !kept.is_empty() {
+        let kept: Vec<String> = kept.iter().map(|kept| format!("{} ({})", kept.table, kept.reason)).collect();
+        problems.push(format!(
+            "rumba could not drop its tables {}; remove the cause, and the next trial drops them",
+            listed(&kept)
+        ));
+    }
+    if !others.is_empty() {
+        problems.push(format!(
+            "rumba did not create {} and has left them in place; the next trial needs a schema without them",
+            listed(others)
+        ));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(EngineError::failed(CALL, problems.join("; "))) }
+}
+
+/// Joins names, and counts those beyond a few.
+fn listed(names: &[String]) -> String {
+    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    if names.len() > MOST_NAMES { format!("{shown} and {} more", names.len() - MOST_NAMES) } else { shown }
 }
 
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
-pub fn place(target: &Target, admin: &mut dyn Ask) -> (Option<u32>, Option<PathBuf>) {
+pub fn place(target: &Target, admin: &mut dyn Request) -> (Option<u32>, Option<PathBuf>) {
     let rumba_protocol_mysql::Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);
-    let told = firsts(admin, "SELECT @@GLOBAL.datadir").unwrap_or_default();
-    (pid, told.into_iter().next().and_then(|data| data_here(pid, data.into())))
+    let reported = firsts(admin, "SELECT @@GLOBAL.datadir").unwrap_or_default();
+    (pid, reported.into_iter().next().and_then(|data| data_here(pid, data.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::tests::server::{Private, run};
+
+    fn creates(admin: &mut dyn Request, table: &str, definition: &str) {
+        let name = TableName { schema: None, table: table.to_owned() };
+        marker::record(admin, "lab", &name).expect("recorded");
+        admin.fetch(&format!("CREATE TABLE lab.{table} {definition}")).expect("a table");
+    }
+
+    fn tables(admin: &mut dyn Request) -> Vec<String> {
+        firsts(admin, "SHOW TABLES FROM lab").expect("tables")
+    }
+
+    /// The schema was emptied, or dropped, with everything that other sessions had created in it meanwhile.
+    #[test]
+    #[needs(MariaDb)]
+    fn objects_of_others_stay_and_are_named() {
+        let private = Private::start(&[]);
+        let (mut admin, mut other) = (private.connect(), private.connect());
+        for prepare in ["SELECT 1", "CREATE DATABASE lab"] {
+            run(&mut other, &["DROP DATABASE IF EXISTS lab", prepare]);
+            let taken = take(&mut admin, "lab").expect("taken");
+            creates(&mut admin, "nodetable", "(id INT)");
+            run(&mut other, &["CREATE TABLE lab.users_payroll SELECT 1 AS id"]);
+            run(&mut other, &["CREATE VIEW lab.seen AS SELECT 1 AS id", "CREATE PROCEDURE lab.pay() SELECT 1"]);
+            run(&mut other, &["CREATE EVENT lab.monthly ON SCHEDULE EVERY 1 MONTH DO SET @paid = 1"]);
+            // A script's CREATE TABLE IF NOT EXISTS finds a table of others.
+            let theirs = TableName { schema: None, table: "users_payroll".to_owned() };
+            marker::record(&mut admin, "lab", &theirs).expect("ignored");
+            let left = taken.give_back(&mut admin).expect_err("the others' objects are named").to_string();
+            assert!(left.contains("rumba did not create seen, users_payroll, pay, monthly"), "{left}");
+            assert_eq!(tables(&mut other), ["seen", "users_payroll"]);
+            run(&mut other, &["SELECT id FROM lab.users_payroll", "CALL lab.pay()", "DROP EVENT lab.monthly"]);
+            let refused = check(&mut other, "lab").expect_err("it is not empty");
+            assert!(refused.problem.contains("it holds seen"), "{refused:?}");
+        }
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn next_trial_drops_the_tables_of_a_killed_one() {
+        let private = Private::start(&[]);
+        let mut killed = private.connect();
+        take(&mut killed, "lab").expect("taken");
+        // The older table refers to the newer one, so it has to be dropped first.
+        creates(&mut killed, "order_line", "(id INT, KEY (id)) ENGINE = InnoDB");
+        creates(&mut killed, "stock", "(id INT PRIMARY KEY) ENGINE = InnoDB");
+        run(&mut killed, &["ALTER TABLE lab.order_line ADD FOREIGN KEY (id) REFERENCES lab.stock (id)"]);
+        drop(killed);
+        let mut admin = private.connect();
+        check(&mut admin, "lab").expect("what is in it is rumba's");
+        let taken = take(&mut admin, "lab").expect("taken");
+        assert_eq!(tables(&mut admin), [MARKER]);
+        taken.give_back(&mut admin).expect("given back");
+        let schemas = admin.fetch("SHOW DATABASES LIKE 'lab'").expect("schemas").rows;
+        assert!(schemas.is_empty(), "the killed trial had created the schema");
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn table_that_cannot_be_dropped_is_named_and_dropped_later() {
+        let private = Private::start(&[]);
+        let mut admin = private.connect();
+        let taken = take(&mut admin, "lab").expect("taken");
+        creates(&mut admin, "stock", "(id INT PRIMARY KEY) ENGINE = InnoDB");
+        let theirs = "CREATE TABLE theirs.orders (id INT, FOREIGN KEY (id) REFERENCES lab.stock (id)) ENGINE = InnoDB";
+        run(&mut admin, &["CREATE DATABASE theirs", theirs]);
+        let left = taken.give_back(&mut admin).expect_err("another table refers to it").to_string();
+        assert!(left.contains("rumba could not drop its tables `lab`.`stock` (server error 1451"), "{left}");
+        run(&mut admin, &["DROP DATABASE theirs"]);
+        let taken = take(&mut admin, "lab").expect("taken");
+        assert_eq!(tables(&mut admin), [MARKER]);
+        taken.give_back(&mut admin).expect("given back");
+    }
 }

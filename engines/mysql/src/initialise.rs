@@ -43,7 +43,9 @@ pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) 
         key.push_str(&format!("\n{name}={value}"));
     }
     key.push_str(RECIPE);
-    template::provide(&software.short_name(), &key, data, |data, beside| initialise(software, settings, data, beside))
+    template::provide(&software.short_name(), &key, data, |data, adjacent| {
+        initialise(software, settings, data, adjacent)
+    })
 }
 
 /// Version of the recipes below; change it so that older templates are not used.
@@ -53,10 +55,10 @@ fn initialise(
     software: &Software,
     settings: &[(String, String)],
     data: &Path,
-    beside: &Path,
+    adjacent: &Path,
 ) -> Result<(), EngineError> {
     let failed = |error: io::Error| full_or_failed("initialise", error.to_string());
-    let (log, temporary) = (beside.join("log"), beside.join("tmp"));
+    let (log, temporary) = (adjacent.join("log"), adjacent.join("tmp"));
     cache::make_private(&temporary).map_err(failed)?;
     let has_own_way = software.brand == Brand::MySql && software.version >= Version(5, 7, 0);
     let sql = if has_own_way { None } else { Some(bootstrap_sql(software)?) };
@@ -87,8 +89,8 @@ fn initialise(
         return Ok(());
     }
     let text = fs::read_to_string(log).unwrap_or_default();
-    let told: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let explained = LOG_WORDS.explain(&text, &told);
+    let reported: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let explained = LOG_WORDS.explain(&text, &reported);
     Err(full_or_failed("initialise", format!("{} ended with {status}; {explained}", software.program.display())))
 }
 

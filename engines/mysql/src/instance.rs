@@ -7,7 +7,7 @@ use std::time::Duration;
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
+use rumba_protocol_mysql::{SessionOptions, Target, UNREACHABLE, WireCounts, WireSession};
 
 use crate::connections;
 use crate::control::Control;
@@ -16,6 +16,7 @@ use crate::existing::Taken;
 use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
+use crate::recorded::{Recorded, Recorder};
 use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::watch::{Watch, Watched};
 
@@ -50,7 +51,9 @@ pub struct ServerInstance {
     counts: Arc<WireCounts>,
     version: String,
     settings: Vec<(String, String)>,
-    control: Mutex<Control>,
+    control: Arc<Mutex<Control>>,
+    /// Records the tables that sessions create on an existing server.
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// The parts of an instance.
@@ -67,6 +70,11 @@ pub struct Parts {
     pub settings: Vec<(String, String)>,
     /// The version as the server prints it.
     pub version: String,
+}
+
+fn held(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
+    // At worst, a panic leaves an unusable connection, and its next use returns an error.
+    control.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerInstance {
@@ -89,23 +97,27 @@ impl ServerInstance {
             on_lost: options.on_lost,
             load: options.load,
             text: options.text,
+            terse_conflicts: true,
             counts: counts.clone(),
             templates: Arc::default(),
         };
-        let control = Mutex::new(control);
-        Ok(Self { host, target, schema, server, session, counts, version, settings, control })
+        let control = Arc::new(Mutex::new(control));
+        let recorder = match &host {
+            Host::Own { .. } => None,
+            Host::Existing { .. } => Some(Arc::new(Recorder::new(control.clone(), &schema))),
+        };
+        Ok(Self { host, target, schema, server, session, counts, version, settings, control, recorder })
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
-        // At worst, a panic leaves an unusable connection, and its next use returns an error.
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.control)
     }
 
     /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = self.control();
         control.set_timeout(None);
-        let result = upkeep(&mut control).map_err(|error| control.told(error));
+        let result = upkeep(&mut control).map_err(|error| control.reported(error));
         control.set_timeout(Some(ANSWER));
         match self.watch() {
             Some(watch) => watch.explained(result),
@@ -135,10 +147,17 @@ impl ServerInstance {
 
 impl Instance for ServerInstance {
     fn session(&self) -> Result<Session, EngineError> {
-        let connected = WireSession::connect(&self.target, &self.session);
-        Ok(Session::Sql(match self.watch() {
-            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
-            None => Box::new(connected?),
+        // The watch explains lost connections by the end of the server.
+        let connected = WireSession::connect(&self.target, &self.session).map_err(|error| match error {
+            EngineError::Refused(refusal) if UNREACHABLE.contains(&refusal.code.vendor) => {
+                EngineError::Lost(refusal.words)
+            }
+            other => other,
+        });
+        Ok(Session::Sql(match (self.watch(), &self.recorder) {
+            (Some(watch), _) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
+            (None, Some(recorder)) => Box::new(Recorded { session: connected?, recorder: recorder.clone() }),
+            (None, None) => Box::new(connected?),
         }))
     }
 
@@ -215,15 +234,16 @@ impl Instance for ServerInstance {
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
-        let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
             Host::Own { running, .. } => {
-                drop(control);
+                // Close the connection before the server is stopped. Only sessions of an existing server share it.
+                drop(self.control);
                 running.watch.stop(STOP)
             }
             Host::Existing { taken, .. } => {
+                let mut control = held(&self.control);
                 control.set_timeout(None);
-                taken.give_back(&mut control)
+                taken.give_back(&mut *control)
             }
         }
     }
@@ -244,16 +264,19 @@ pub fn is_log(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rumba_engine_api::engine::{Engine, Schema};
+    use rumba_engine_api::engine::{Engine, EngineConfig, Schema};
     use rumba_engine_api::sql::SqlSession;
+    use rumba_engine_api::worker::block_on;
+    use rumba_protocol_mysql::Admin;
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
     use crate::MySqlEngine;
+    use crate::counters::tests::server::{Private, run};
     use crate::testing::config;
 
     #[test]
-    fn logs_are_told_from_data() {
+    fn logs_are_distinguished_from_data() {
         for log in ["ib_logfile0", "data/#innodb_redo/#ib_redo7", "binlog.000001", "#rocksdb/000012.log"] {
             assert!(is_log(Path::new(log)), "{log}");
         }
@@ -269,18 +292,48 @@ mod tests {
         }
     }
 
+    /// rumba emptied the schema of an existing server, with what others had created in it during the trial.
+    #[test]
+    #[needs(MariaDb)]
+    fn tables_that_sessions_created_are_dropped_and_no_others() {
+        let private = Private::start(&[]);
+        let mut other = private.connect();
+        run(&mut other, &["CREATE DATABASE lab"]);
+        let (server, dir) = (Some(private.dsn("lab")), tempfile::tempdir().expect("a directory"));
+        let config = EngineConfig { server, ..config("innodb") };
+        let open = || MySqlEngine::INNODB.open(dir.path(), &config, Schema::BySession).expect("the schema is taken");
+        let instance = open();
+        let mut session = sql(&*instance);
+        session.run("CREATE TABLE one (id INT); CREATE TABLE `two` (id INT)").expect("tables");
+        session.submit_text("CREATE TABLE three (id INT)").expect("sent");
+        block_on(session.answer(&mut |_| {})).expect("a table");
+        drop(session);
+        run(&mut other, &["CREATE TABLE lab.users_payroll (id INT)"]);
+        let tables = |admin: &mut Admin| {
+            let rows = admin.query("SHOW TABLES FROM lab").expect("tables").rows;
+            rows.into_iter().filter_map(|row| row.into_iter().next()?).collect::<Vec<String>>()
+        };
+        assert_eq!(tables(&mut other), ["one", "rumba_marker", "three", "two", "users_payroll"]);
+        let left = instance.close().expect_err("what is left is named").to_string();
+        assert!(left.contains("rumba did not create users_payroll and has left them in place"), "{left}");
+        assert_eq!(tables(&mut other), ["users_payroll"]);
+        run(&mut other, &["DROP TABLE lab.users_payroll"]);
+        open().close().expect("the schema is empty again");
+        assert_eq!(tables(&mut other), Vec::<String>::new());
+    }
+
     /// A server killed during an index build or a drain was reported as "unexpected end of file". Only clients that
     /// waited for an answer reported its signal.
     #[test]
     #[needs(MariaDb)]
-    fn whatever_meets_the_end_of_a_server_tells_its_signal() {
+    fn every_error_from_a_killed_server_reports_the_signal() {
         let dir = tempfile::tempdir().expect("a directory");
         let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), Schema::BySession).expect("a server");
         let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
         first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
         let ProcessLocation::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
         kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::KILL).expect("killed");
-        let told = [
+        let reported = [
             first.run("ALTER TABLE t ADD KEY (id)").expect_err("it is gone"),
             second.prepare("SELECT 1").expect_err("it is gone"),
             third.prepare_rows("t", &["id"]).expect_err("it is gone"),
@@ -288,7 +341,7 @@ mod tests {
             instance.settle().expect_err("it is gone"),
             instance.drain().expect_err("it is gone"),
         ];
-        for error in told {
+        for error in reported {
             assert!(error.to_string().contains("the server ended with signal: 9"), "{error}");
         }
     }

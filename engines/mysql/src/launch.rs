@@ -159,8 +159,8 @@ impl Launch<'_> {
         let target =
             Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
-        let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
-        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
+        let reported = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, reported.collect()));
         let mut running = Running { watch, target, access: Box::new(access), _data: data };
         let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());

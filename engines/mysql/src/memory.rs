@@ -25,7 +25,7 @@ pub fn need(kind: &Kind, brand: Brand, version: Version) -> Option<MemoryNeed> {
     let place = measured.partition_point(|(known, _)| *known <= version).saturating_sub(1);
     let (_, mut need) = measured.into_iter().nth(place)?;
     if *kind == Kind::RocksDb {
-        need.beside_cache_most_bytes = MEMTABLES_MOST_BYTES;
+        need.next_to_cache_most_bytes = MEMTABLES_MOST_BYTES;
     }
     Some(need)
 }

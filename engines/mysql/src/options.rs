@@ -160,19 +160,19 @@ mod tests {
     use crate::testing::config;
 
     #[test]
-    fn own_names_are_told_from_the_servers_variables() {
-        let mut asked = config("innodb");
-        asked.settings.0.insert("isolation".into(), Value::Text("read-committed".into()));
-        asked.settings.0.insert("innodb-page-size".into(), Value::Text("4k".into()));
-        let options = Options::read(&asked).unwrap();
+    fn own_names_are_distinguished_from_server_variables() {
+        let mut requested = config("innodb");
+        requested.settings.0.insert("isolation".into(), Value::Text("read-committed".into()));
+        requested.settings.0.insert("innodb-page-size".into(), Value::Text("4k".into()));
+        let options = Options::read(&requested).unwrap();
         assert_eq!(options.isolation.as_deref(), Some("READ COMMITTED"));
         assert_eq!(options.variables.keys().collect::<Vec<_>>(), ["innodb_page_size"]);
     }
 
     #[test]
     fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
-        let mut asked = config("innodb");
-        asked.settings.0.insert("log-bin".into(), Value::Text("x".into()));
-        assert!(Options::read(&asked).unwrap_err().remedy.contains("binlog"));
+        let mut requested = config("innodb");
+        requested.settings.0.insert("log-bin".into(), Value::Text("x".into()));
+        assert!(Options::read(&requested).unwrap_err().remedy.contains("binlog"));
     }
 }

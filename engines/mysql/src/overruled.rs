@@ -1,6 +1,6 @@
 //! The experiment's own variables that override `cache` and `durability`.
 
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::units::parse_bytes;
 
@@ -12,7 +12,7 @@ use crate::profile;
 /// The common settings that the experiment's variables override. They are the profile's variables for `cache` and
 /// `durability`, and `sync_binlog` where commits go to a binary log. For an existing server the binary log is unknown.
 /// `sync_binlog` alone makes no commit durable, so an existing server's engine without its own log stays unknown.
-pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
+pub fn by_variables(kind: &Kind, config: &EngineConfig) -> OverriddenSettings {
     let mut promises = profile::promises(kind);
     let may_go_there = match config.is_existing() {
         true => !promises.durability.is_empty(),
@@ -27,7 +27,7 @@ pub fn by_variables(kind: &Kind, config: &EngineConfig) -> Overruled {
     };
     let overruled = promises.overruled(config, is, |size| parse_bytes(size).ok());
     match kind {
-        Kind::RocksDb => Overruled { cache: cache_of_rocksdb(config, is), ..overruled },
+        Kind::RocksDb => OverriddenSettings { cache: cache_of_rocksdb(config, is), ..overruled },
         _ => overruled,
     }
 }
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    fn with(kind: &Kind, durability: Durability, set: &[(&str, Value)]) -> Overruled {
+    fn with(kind: &Kind, durability: Durability, set: &[(&str, Value)]) -> OverriddenSettings {
         let settings = set.iter().cloned().collect();
         by_variables(kind, &EngineConfig { durability, settings, ..EngineConfig::new("innodb") })
     }

@@ -166,11 +166,11 @@ pub fn prefix(kind: &Kind) -> &'static str {
 ///
 /// # Errors
 /// A request that does not fit the server.
-pub fn for_existing(asked: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
-    let kind = asked.kind()?;
-    let variables = asked.variables()?;
-    let compressed = compression::plan(asked, &kind, None, &variables)?;
-    let mut plan = begin(asked, kind, &compressed);
+pub fn for_existing(requested: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
+    let kind = requested.kind()?;
+    let variables = requested.variables()?;
+    let compressed = compression::plan(requested, &kind, None, &variables)?;
+    let mut plan = begin(requested, kind, &compressed);
     for (name, value) in variables {
         plan.set(&name, value, true);
     }
@@ -181,19 +181,19 @@ pub fn for_existing(asked: &RequestedEngine<'_>) -> Result<Plan, SettingError> {
 ///
 /// # Errors
 /// A request that does not fit the server.
-pub fn for_own(asked: &RequestedEngine<'_>, software: &Software) -> Result<Plan, SettingError> {
-    let kind = asked.kind()?;
-    let variables = asked.variables()?;
+pub fn for_own(requested: &RequestedEngine<'_>, software: &Software) -> Result<Plan, SettingError> {
+    let kind = requested.kind()?;
+    let variables = requested.variables()?;
     variables.iter().try_for_each(|(name, value)| places::require_within(name, value))?;
-    let compressed = compression::plan(asked, &kind, Some(software), &variables)?;
-    let mut plan = begin(asked, kind, &compressed);
+    let compressed = compression::plan(requested, &kind, Some(software), &variables)?;
+    let mut plan = begin(requested, kind, &compressed);
     load_engine(&mut plan, software.brand);
-    fill(&mut plan, asked, &compressed)?;
-    binlog(&mut plan, asked);
-    if asked.options.contention {
+    fill(&mut plan, requested, &compressed)?;
+    binlog(&mut plan, requested);
+    if requested.options.contention {
         contention(&mut plan);
     }
-    if let Some(isolation) = isolation(asked, &plan.kind) {
+    if let Some(isolation) = isolation(requested, &plan.kind) {
         plan.set("transaction_isolation", isolation.replace(' ', "-"), true);
     }
     for plugin in &compressed.plugins {
@@ -208,16 +208,18 @@ pub fn for_own(asked: &RequestedEngine<'_>, software: &Software) -> Result<Plan,
     Ok(plan)
 }
 
-fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Plan {
-    let named = |name: &str| asked.options.variables.get(name).map(ToString::to_string);
+fn begin(requested: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Plan {
+    let named = |name: &str| requested.options.variables.get(name).map(ToString::to_string);
     // Published runs use latin1, one byte a character. Clients use the tables' character set, so no conversion takes
     // place.
     let charset = named("character_set_server").unwrap_or_else(|| "latin1".to_owned());
     let mut setup = vec![format!("SET NAMES {charset}")];
-    setup.extend(isolation(asked, &kind).map(|level| format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")));
+    setup.extend(isolation(requested, &kind).map(|level| format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")));
     let mut parts = Vec::new();
     parts.extend(
-        asked.storage.map(|storage| format!("ENGINE={}", asked.server.engine("engine", storage).unwrap_or(storage))),
+        requested
+            .storage
+            .map(|storage| format!("ENGINE={}", requested.server.engine("engine", storage).unwrap_or(storage))),
     );
     parts.extend(compressed.table.iter().cloned());
     parts.push(format!("DEFAULT CHARSET={charset}"));
@@ -227,15 +229,15 @@ fn begin(asked: &RequestedEngine<'_>, kind: Kind, compressed: &Compressed) -> Pl
         None if kind == Kind::RocksDb => parts.push(format!("COLLATE {charset}_bin")),
         None => {}
     }
-    let port = asked.options.variables.get("port").and_then(|port| port.to_string().parse().ok());
-    let tcp = (asked.options.tcp || port.is_some()).then(|| port.unwrap_or(0));
+    let port = requested.options.variables.get("port").and_then(|port| port.to_string().parse().ok());
+    let tcp = (requested.options.tcp || port.is_some()).then(|| port.unwrap_or(0));
     Plan { kind, lines: Vec::new(), table_options: parts.join(" "), setup, tcp }
 }
 
 /// The isolation level of every session. MyRocks works best with a snapshot for each statement. With a snapshot for
 /// each transaction, writing a row that changed since is a conflict.
-fn isolation(asked: &RequestedEngine<'_>, kind: &Kind) -> Option<String> {
-    Some(asked.options.isolation.clone().unwrap_or_else(|| usual_isolation(kind).to_owned()))
+fn isolation(requested: &RequestedEngine<'_>, kind: &Kind) -> Option<String> {
+    Some(requested.options.isolation.clone().unwrap_or_else(|| usual_isolation(kind).to_owned()))
 }
 
 /// The default isolation level of an engine.
@@ -257,20 +259,20 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
     plan.set(engine, "FORCE", false);
 }
 
-fn fill(plan: &mut Plan, asked: &RequestedEngine<'_>, compressed: &Compressed) -> Result<(), SettingError> {
-    let engine = asked.config.engine.as_str();
-    profile::promises(&plan.kind).require(engine, asked.config.durability)?;
+fn fill(plan: &mut Plan, requested: &RequestedEngine<'_>, compressed: &Compressed) -> Result<(), SettingError> {
+    let engine = requested.config.engine.as_str();
+    profile::promises(&plan.kind).require(engine, requested.config.durability)?;
     let filled = profile::fill(&profile::For {
         kind: &plan.kind,
-        brand: asked.server.brand,
-        version: asked.server.version,
-        cache: asked.config.cache,
-        durability: asked.config.durability,
+        brand: requested.server.brand,
+        version: requested.server.version,
+        cache: requested.config.cache,
+        durability: requested.config.durability,
     });
     let filled = filled.map_err(|error| {
         SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
     })?;
-    for line in filled.lines.iter().filter(|line| asked.server.variables.contains_key(&line.name)) {
+    for line in filled.lines.iter().filter(|line| requested.server.variables.contains_key(&line.name)) {
         plan.set(&line.name, line.value.clone(), line.is_promise);
     }
     if plan.kind == Kind::RocksDb {
@@ -300,17 +302,17 @@ pub fn syncs_of_binlog() -> Levels {
     levels.map(|level| (level, if level == Durability::Sync { "1" } else { "0" }.to_owned())).into()
 }
 
-fn binlog(plan: &mut Plan, asked: &RequestedEngine<'_>) {
-    let has = |name: &str| asked.server.variables.contains_key(name);
-    if asked.options.binlog {
+fn binlog(plan: &mut Plan, requested: &RequestedEngine<'_>) {
+    let has = |name: &str| requested.server.variables.contains_key(name);
+    if requested.options.binlog {
         plan.set("log_bin", "binlog", false);
         plan.set("server_id", "1", false);
         // MyRocks supports only the row format, which is also the default elsewhere.
         if has("binlog_format") {
             plan.set("binlog_format", "ROW", true);
         }
-        plan.set(SYNC_BINLOG, syncs_of_binlog()[&asked.config.durability].clone(), true);
-    } else if asked.server.brand == Brand::MySql && asked.server.version >= Version(8, 0, 0) {
+        plan.set(SYNC_BINLOG, syncs_of_binlog()[&requested.config.durability].clone(), true);
+    } else if requested.server.brand == Brand::MySql && requested.server.version >= Version(8, 0, 0) {
         plan.lines.push(Line { name: "disable_log_bin".into(), value: None, must_hold: false });
     }
 }

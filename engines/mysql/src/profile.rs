@@ -27,15 +27,15 @@ pub struct For<'a> {
 ///
 /// # Errors
 /// An invalid profile, which is a bug in rumba that its tests detect.
-pub fn fill(asked: &For<'_>) -> Result<Filled, EngineError> {
-    let (texts, engine) = of_kind(asked.kind);
-    let brand = asked.brand.name().to_ascii_lowercase();
+pub fn fill(requested: &For<'_>) -> Result<Filled, EngineError> {
+    let (texts, engine) = of_kind(requested.kind);
+    let brand = requested.brand.name().to_ascii_lowercase();
     let needs = Needs {
         engine,
         brand: &brand,
-        version: asked.version,
-        cache: asked.cache,
-        durability: asked.durability,
+        version: requested.version,
+        cache: requested.cache,
+        durability: requested.durability,
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
     };
     profile::fill(&texts, &needs)

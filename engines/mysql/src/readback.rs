@@ -48,15 +48,15 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
     let variables = global_variables(admin).map_err(|error| error.during(call))?;
     let mut in_force: Vec<(String, String)> = Vec::new();
     for line in &plan.lines {
-        let Some((name, asked)) = variable_of(line) else { continue };
+        let Some((name, requested)) = variable_of(line) else { continue };
         let Some((name, found)) = name.iter().find_map(|name| variables.get_key_value(*name)) else { continue };
         if in_force.iter().any(|(known, _)| known == name) {
             continue;
         }
-        let shown = match compare(asked, found) {
+        let shown = match compare(requested, found) {
             Match::Same => found.clone(),
-            Match::Rounded => format!("{found} (asked for: {asked})"),
-            Match::Other if line.must_hold => return Err(refused(call, name, asked, found)),
+            Match::Rounded => format!("{found} (asked for: {requested})"),
+            Match::Other if line.must_hold => return Err(refused(call, name, requested, found)),
             Match::Other => found.clone(),
         };
         in_force.push((name.clone(), shown));
@@ -98,7 +98,7 @@ const INDEX_TYPES: [&str; 4] = ["kBinarySearch", "kHashSearch", "kTwoLevelIndexS
 
 /// Compares the requested options of the default column family with those that MyRocks reports.
 fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), EngineError> {
-    let Some(asked) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
+    let Some(requested) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
     let overriding = value_of(plan, "rocksdb_override_cf_options").and_then(of_default_family).unwrap_or_default();
     let sql = "SELECT OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS WHERE CF_NAME = 'default'";
     let rows = admin.query(sql).map_err(|error| error.during(call))?.rows;
@@ -109,7 +109,7 @@ fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), En
             Some((cells.next()??.to_ascii_lowercase(), cells.next()?.unwrap_or_default()))
         })
         .collect();
-    let mut parts: BTreeMap<String, String> = parts(asked).into_iter().collect();
+    let mut parts: BTreeMap<String, String> = parts(requested).into_iter().collect();
     parts.extend(self::parts(overriding));
     for (name, value) in &parts {
         let known = [name.clone(), format!("table_factory::{name}"), format!("{name}_type")];

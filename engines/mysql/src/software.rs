@@ -122,7 +122,7 @@ impl rumba_server_kit::install::Software for Software {
     }
 
     /// The plugins of engines and of their compression.
-    fn beside(&self) -> Vec<PathBuf> {
+    fn adjacent(&self) -> Vec<PathBuf> {
         let is_loaded = |name: &str| {
             name.strip_suffix(".so").is_some_and(|name| name.starts_with("ha_") || name.starts_with("provider_"))
         };
@@ -162,16 +162,16 @@ impl Software {
             allocator: None,
             loader,
         };
-        software.ask_version()?;
+        software.request_version()?;
         Ok(software)
     }
 
     /// Parses `--version`, which prints `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
-    fn ask_version(&mut self) -> Result<(), SoftwareError> {
+    fn request_version(&mut self) -> Result<(), SoftwareError> {
         let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
         let mut command = self.command();
         command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
-        let output = version::told(&self.program, &mut command).map_err(|error| wrong(error.to_string()))?;
+        let output = version::reported(&self.program, &mut command).map_err(|error| wrong(error.to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let mut words = text.split_whitespace().skip_while(|word| *word != "Ver").skip(1);
         let version_text = words.next().unwrap_or_default().to_owned();
@@ -206,8 +206,8 @@ impl Software {
             Brand::MySql => &["mysql"],
         };
         let is_apart = self.loader.is_none() && self.base != Path::new("/usr");
-        let beside = names.iter().map(|name| self.base.join("bin").join(name)).find(|path| is_apart && path.exists());
-        beside.map_or_else(|| names[0].to_owned(), |path| path.display().to_string())
+        let adjacent = names.iter().map(|name| self.base.join("bin").join(name)).find(|path| is_apart && path.exists());
+        adjacent.map_or_else(|| names[0].to_owned(), |path| path.display().to_string())
     }
 
     /// Options with the paths of the server's parts, because its built-in paths are valid only where it was installed.
@@ -244,7 +244,7 @@ impl Software {
     /// A text that differs between any two builds: the program's path, size and modification time, and the plugins next
     /// to it.
     pub fn build(&self) -> String {
-        let plugins = rumba_server_kit::install::Software::beside(self);
+        let plugins = rumba_server_kit::install::Software::adjacent(self);
         std::iter::once(&self.program).chain(&plugins).map(|path| stamp(path)).collect::<Vec<_>>().join("\n")
     }
 

@@ -54,7 +54,7 @@ impl Engine for Null {
         &INFO
     }
 
-    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, _requested: BuildSelector<'_>) -> Availability {
         Availability::built_in(env!("CARGO_PKG_VERSION"))
     }
 

@@ -51,11 +51,11 @@ impl Control {
     ///
     /// # Errors
     /// See [`PgError`].
-    pub fn ask(&mut self, sql: &str) -> Result<Rows, PgError> {
+    pub fn fetch(&mut self, sql: &str) -> Result<Rows, PgError> {
         let first = self.admin.query(sql);
         let answered = match first {
             Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
-                self.connect_anew().and_then(|()| self.admin.query(sql))
+                self.connect_again().and_then(|()| self.admin.query(sql))
             }
             answered => answered,
         };
@@ -68,12 +68,12 @@ impl Control {
     /// # Errors
     /// The server's error.
     pub fn run(&mut self, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
-        self.ask(sql).map_err(|error| failed(call, &error))
+        self.fetch(sql).map_err(|error| failed(call, &error))
     }
 
     /// Converts an error to the clients' error for a lost connection, so that the code watching the server can check
     /// whether the server ended.
-    pub fn told(&self, error: EngineError) -> EngineError {
+    pub fn reported(&self, error: EngineError) -> EngineError {
         match error {
             full @ EngineError::DiskFull(_) => full,
             error if self.is_lost => {
@@ -84,7 +84,7 @@ impl Control {
         }
     }
 
-    fn connect_anew(&mut self) -> Result<(), PgError> {
+    fn connect_again(&mut self) -> Result<(), PgError> {
         self.admin.reconnect()?;
         if self.holds && !existing::hold(&mut self.admin, existing::RELEASE)? {
             let cause = io::Error::other("another trial has taken it meanwhile");

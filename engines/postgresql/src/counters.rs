@@ -74,7 +74,7 @@ const SINCE_CHECKPOINT: &str = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn
 pub fn debt(control: &mut Control) -> Reading {
     let mut reading = Reading::default();
     for (what, sql) in [("dead_tuples", DEBT), ("wal_since_checkpoint_bytes", SINCE_CHECKPOINT)] {
-        match control.ask(sql) {
+        match control.fetch(sql) {
             Ok(rows) => take(&rows, &mut reading),
             Err(error) => reading.miss(what, error.to_string()),
         }
@@ -87,7 +87,7 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
     let mut reading = Reading::default();
     let views = VIEWS.iter().filter(|view| view.releases.contains(&release));
     for sql in views.map(|view| view.sql).chain([TABLES]) {
-        match control.ask(sql) {
+        match control.fetch(sql) {
             Ok(rows) => take(&rows, &mut reading),
             Err(error) => reading.miss(sql, error.to_string()),
         }
@@ -99,7 +99,7 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
 /// Bytes written, by purpose and by type of process.
 fn written(control: &mut Control, reading: &mut Reading) {
     reading.put_or("written_wal_bytes", reading.get("wal_bytes").ok_or_else(|| "the server has no pg_stat_wal".into()));
-    let block = control.ask("SELECT current_setting('block_size')");
+    let block = control.fetch("SELECT current_setting('block_size')");
     let block = block.ok().and_then(|rows| rows.rows.first()?.first()?.as_deref()?.parse::<f64>().ok());
     let pages = |name: &str| match (reading.get(name), block) {
         (Some(pages), Some(block)) => Ok(pages * block),

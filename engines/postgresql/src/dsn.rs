@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rumba_engine_api::setting::SettingError;
+use rumba_protocol_postgresql::libpq::password_in;
 use rumba_protocol_postgresql::{Address, Secret, Target};
 use rumba_server_kit::dsn::{Dsn, Form, wrong};
 
@@ -53,7 +54,7 @@ fn in_file(named: Option<&Path>, who: &[&str; 4]) -> Result<Option<String>, Sett
     let usual = || env::var_os("PGPASSFILE").map(PathBuf::from).or_else(home);
     let Some(path) = named.map(Path::to_owned).or_else(usual) else { return Ok(None) };
     match fs::read_to_string(&path) {
-        Ok(text) => Ok(password_of(&text, who)),
+        Ok(text) => Ok(password_in(&text, who)),
         // The default password file is optional.
         Err(_) if named.is_none() => Ok(None),
         Err(error) => {
@@ -63,44 +64,9 @@ fn in_file(named: Option<&Path>, who: &[&str; 4]) -> Result<Option<String>, Sett
     }
 }
 
-/// The password of the first line that matches host, port, database and user; `*` matches anything.
-fn password_of(text: &str, who: &[&str; 4]) -> Option<String> {
-    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-        let fields = fields(line);
-        let is_about = fields.len() == 5 && fields.iter().zip(who).all(|(field, own)| field == "*" || field == own);
-        is_about.then(|| fields[4].clone())
-    })
-}
-
-/// Splits a line at its colons; a backslash escapes the next character.
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        let next = match character {
-            ':' => None,
-            '\\' => characters.next(),
-            other => Some(other),
-        };
-        match (next, fields.last_mut()) {
-            (Some(next), Some(field)) => field.push(next),
-            _ => fields.push(String::new()),
-        }
-    }
-    fields
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_password_file_is_read_as_clients_read_it() {
-        let text = "# one\nother:5432:*:me:no\nlocalhost:5432:*:me:a\\:b\n*:*:*:*:last\n";
-        assert_eq!(password_of(text, &["localhost", "5432", "lab", "me"]).as_deref(), Some("a:b"));
-        assert_eq!(password_of(text, &["localhost", "5433", "lab", "me"]).as_deref(), Some("last"));
-        assert_eq!(password_of("a:b", &["a", "b", "c", "d"]), None);
-    }
 
     #[test]
     fn a_socket_is_named_by_its_directory_or_itself() {

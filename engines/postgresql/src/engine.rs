@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rumba_engine_api::common::{Durability, Overruled};
+use rumba_engine_api::common::{Durability, OverriddenSettings};
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
     require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::sql::Dialect;
 use rumba_protocol_postgresql::Admin;
@@ -119,8 +119,8 @@ fn plan_own(config: &EngineConfig, server: &Server) -> Result<Ready, SettingErro
 
 /// Lets the server itself check the settings, and one by one if it refuses them. It exits before it touches any data.
 fn try_settings(ready: &Ready) -> Result<(), SettingError> {
-    let beside = rumba_server_kit::cache::root().map(|root| root.join("settings"));
-    let draft = beside.ok().and_then(|place| Draft::new(&place).ok());
+    let adjacent = rumba_server_kit::cache::root().map(|root| root.join("settings"));
+    let draft = adjacent.ok().and_then(|place| Draft::new(&place).ok());
     let Some(draft) = draft else { return Ok(()) };
     let file = draft.path().join("postgresql.conf");
     std::fs::write(&file, "")
@@ -150,9 +150,10 @@ fn refused(line: &plan::Line, words: &str, ready: &Ready) -> SettingError {
         return SettingError::unknown(&line.name, &whose, known.iter().map(String::as_str));
     }
     // Strip `postgres: ` or a time, then the level, and keep the server's message.
-    let told: Vec<&str> = words.lines().map(|line| line.split_once(":  ").map_or(line, |(_, words)| words)).collect();
+    let reported: Vec<&str> =
+        words.lines().map(|line| line.split_once(":  ").map_or(line, |(_, words)| words)).collect();
     let key = if ready.options.settings.contains_key(&line.name) { &line.name } else { common_name(&line.name) };
-    SettingError::new(key, told.join("; "), "write a value that this server takes")
+    SettingError::new(key, reported.join("; "), "write a value that this server takes")
 }
 
 /// The experiment's setting from which the profile derives a server setting.
@@ -226,20 +227,26 @@ fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(
 
 fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
     let target = dsn::target(dsn).map_err(setting)?;
-    let (options, plan) = plan_existing(config).map_err(setting)?;
+    let (options, mut plan) = plan_existing(config).map_err(setting)?;
     let mut admin = existing::connect(&target).map_err(setting)?;
     existing::take(&mut admin, &dsn.database)?;
     let mut control = Control::new(admin, options.on_lost, true);
     existing::check(&mut control, &dsn.database).map_err(setting)?;
-    let told = format!(
+    let reported = format!(
         "PostgreSQL {}, an existing server: `cache` and `durability` are what it was given",
         control.server_version()
     );
-    let mut settings = vec![("server".to_owned(), told), ("table_options".to_owned(), plan.table_options.clone())];
+    let mut settings = vec![("server".to_owned(), reported), ("table_options".to_owned(), plan.table_options.clone())];
     settings.extend(readback::settings_in_force(&mut control, &plan)?);
     let (pid, data) = existing::place(&target, &mut control);
-    existing::make_ready(&mut control, &dsn.database)?;
-    Ok(ServerInstance::new(Parts { host: Host::Existing { pid, data }, target, control, settings }, &plan, &options))
+    let schema = existing::make_ready(&mut control, &dsn.database)?;
+    plan.startup = existing::startup(&mut control)?;
+    // The user's own path may change, and then later sessions would not find the tables.
+    plan.setup.push(format!("SET search_path TO {}", schema.search_path));
+    settings.extend(plan.startup.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    settings.push(("search_path".to_owned(), schema.search_path));
+    let host = Host::Existing { pid, data, schema: schema.name };
+    Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
 }
 
 impl Engine for PostgreSql {
@@ -258,7 +265,7 @@ impl Engine for PostgreSql {
 
     /// The default isolation is the server's. For an existing server it is unknown before connecting, and the record
     /// holds it.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let is_existing = config.is_existing();
         let level = config.settings.text("isolation").or((!is_existing).then_some("read-committed"));
         let isolation = level.map(|level| level.to_ascii_uppercase().replace('-', " "));
@@ -268,7 +275,7 @@ impl Engine for PostgreSql {
             None => (!is_existing).then_some(config.durability),
         };
         let is_synced = |level| matches!(level, Durability::Sync | Durability::Buffered);
-        Nature { isolation, has_log: level.map(is_synced), reads: Some(Reads::Buffered) }
+        EngineTraits { isolation, has_log: level.map(is_synced), reads: Some(Reads::Buffered) }
     }
 
     fn advised_cache(&self, _config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
@@ -280,12 +287,12 @@ impl Engine for PostgreSql {
         config.compression.clone().or_else(|| (!config.is_existing()).then(|| "none".to_owned()))
     }
 
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         plan::overruled(config)
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
-        match Server::of(asked.server) {
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
+        match Server::of(requested.server) {
             // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
@@ -315,10 +322,10 @@ impl Engine for PostgreSql {
     }
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
-        let asked = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
         let ready = server.and_then(|server| plan_own(config, &server).ok());
-        ready.map_or_else(asked, |Ready { plan, .. }| {
+        ready.map_or_else(requested, |Ready { plan, .. }| {
             let own = [("table_options", plan.table_options.clone()), ("session_setup", plan.setup.join("; "))];
             let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
             let tcp = plan.tcp.map(|_| ("tcp".to_owned(), "true".to_owned()));

@@ -1,4 +1,5 @@
-//! The database on an existing server: taken only if it is empty or rumba's own, and left as it was found.
+//! The database on an existing server. rumba takes it only if it is empty or has rumba's marker. At the end rumba drops
+//! what the trial created.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,12 +11,9 @@ use rumba_server_kit::process::{data_here, listening_at};
 
 use crate::control::Control;
 use crate::failure::{failed, is_denied};
-use crate::upkeep;
+use crate::marker::{MARK, MARKER};
+use crate::{marker, upkeep};
 
-/// The table that marks a database as rumba's.
-const MARKER: &str = "rumba_marker";
-/// The marker's comment, because a user's table may have the same name.
-const MARK: &str = "rumba may remove the tables of this database";
 /// Key of the advisory lock that a trial holds in its database: "rumba" in letters.
 const LOCK: u64 = 0x0072_756d_6261;
 /// Timeout for connecting and for each answer.
@@ -33,12 +31,28 @@ const CALL: &str = "database on the server";
 
 /// Encodings in which every byte except zero is a character, so that they can store any text of a workload.
 const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
+/// An encoding that has all characters of [`CONVERTED_FROM`], so that the server can convert any text of a workload.
+const CONVERTED: &str = "UTF8";
+/// The encoding of the sessions of a database in [`CONVERTED`].
+const CONVERTED_FROM: &str = "LATIN1";
+/// The most names in an error.
+const MOST_NAMES: usize = 10;
 
 /// The state of the database.
 enum Found {
     Empty,
-    Ours,
+    /// These schemas have a marker.
+    Ours(Vec<String>),
     Foreign(String),
+}
+
+/// The schema in which a trial's sessions create tables, and the path that fixes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialSchema {
+    /// The schema's name.
+    pub name: String,
+    /// The value of `search_path`, quoted: the schema, then the others that the user's own path has.
+    pub search_path: String,
 }
 
 /// Quotes a name.
@@ -75,28 +89,72 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 }
 
 /// Refuses a database with tables that rumba did not create, or with an encoding that cannot store the workloads' data.
-/// Also refuses a user without the privileges for settle and drain.
+/// Also refuses a user without the privileges to create tables, and those for settle and drain.
 ///
 /// # Errors
 /// The obstacle and its remedy.
 pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
-    let asked =
-        |error: PgError| SettingError::new("server", error.to_string(), "see that the user may read pg_catalog");
-    if let Found::Foreign(relation) = look(control).map_err(asked)? {
+    if let Found::Foreign(relation) = look(control).map_err(unreadable)? {
         return Err(SettingError::new("server", foreign(database, &relation), remedy(database)));
     }
-    let encoding = first(control, "SHOW server_encoding").map_err(asked)?;
-    if !ANY_BYTE.contains(&encoding.as_str()) {
-        let problem = format!("the database {database} is in {encoding}, in which not every byte is a character");
+    let encoding = server_encoding(control).map_err(unreadable)?;
+    if !ANY_BYTE.contains(&encoding.as_str()) && encoding != CONVERTED {
+        let problem = format!("the database {database} is in {encoding}, which cannot store every byte of a workload");
         return Err(SettingError::new("server", problem, remedy(database)));
     }
-    match control.ask("CHECKPOINT") {
+    trial_schema(control)?;
+    match control.fetch("CHECKPOINT") {
         Err(error) if is_denied(&error) => {
             let problem = format!("settle and drain need what the user may not do: {error}");
             Err(SettingError::new("server", problem, upkeep::REMEDY))
         }
         // Other errors are reported when the command is needed, which is also before the load.
         _ => Ok(()),
+    }
+}
+
+fn unreadable(error: PgError) -> SettingError {
+    SettingError::new("server", error.to_string(), "check that the user may read pg_catalog")
+}
+
+fn server_encoding(control: &mut Control) -> Result<String, PgError> {
+    first(control, "SHOW server_encoding")
+}
+
+/// The parameters of the sessions' first messages. In a database in UTF8, the sessions use an encoding in which every
+/// byte is a character, and the server converts it.
+///
+/// # Errors
+/// The server's error.
+pub fn startup(control: &mut Control) -> Result<Vec<(&'static str, String)>, EngineError> {
+    let encoding = server_encoding(control).map_err(|error| failed(CALL, &error))?;
+    let converted = (encoding == CONVERTED).then(|| ("client_encoding", CONVERTED_FROM.to_owned()));
+    Ok(converted.into_iter().collect())
+}
+
+/// The schema in which the user's sessions create tables, which depends on the user's own `search_path`.
+///
+/// # Errors
+/// There is none, or the user may not create tables in it.
+pub fn trial_schema(control: &mut Control) -> Result<TrialSchema, SettingError> {
+    const SQL: &str = "SELECT current_schema(), has_schema_privilege(current_schema(), 'CREATE'), \
+        (SELECT string_agg(quote_ident(s.name), ', ' ORDER BY s.place) \
+         FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (name, place))";
+    let answer = control.fetch(SQL).map_err(unreadable)?;
+    let mut cells = answer.rows.into_iter().next().unwrap_or_default().into_iter();
+    let mut cell = || cells.next().flatten();
+    let (name, may_create, search_path) = (cell(), cell(), cell());
+    match (name, may_create.as_deref(), search_path) {
+        (Some(name), Some("t"), Some(search_path)) => Ok(TrialSchema { name, search_path }),
+        (name, ..) => {
+            let problem = match name {
+                Some(name) => format!("the user may not create tables in {name}, the first schema of its search_path"),
+                None => "the user's search_path has no schema that exists".to_owned(),
+            };
+            let remedy = "let an administrator run GRANT CREATE ON SCHEMA public TO the user, or \
+                          CREATE SCHEMA AUTHORIZATION the user";
+            Err(SettingError::new("server", problem, remedy))
+        }
     }
 }
 
@@ -109,24 +167,37 @@ fn first(control: &mut Control, sql: &str) -> Result<String, PgError> {
 }
 
 /// The first column of each row.
-fn firsts(control: &mut Control, sql: &str) -> Result<Vec<String>, PgError> {
-    Ok(control.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+///
+/// # Errors
+/// The server's error.
+pub fn firsts(control: &mut Control, sql: &str) -> Result<Vec<String>, PgError> {
+    Ok(control.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }
 
-/// All relations that users created; those of extensions are excluded.
-const RELATIONS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' \
-    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
-    UNION ALL SELECT n.nspname || '.' || p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
-    WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' \
-    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') ORDER BY 1";
+/// All tables, views, sequences and routines that users created, without markers. Those of extensions are excluded, and
+/// indexes and sequences that belong to a table.
+fn objects() -> String {
+    let users = "n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
+    format!(
+        "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) \
+         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE {users} AND c.relkind NOT IN ('i', 'I', 't') \
+         AND NOT (c.relname = '{MARKER}' AND coalesce(obj_description(c.oid, 'pg_class'), '') = '{MARK}') \
+         AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid \
+             AND (d.deptype = 'e' OR c.relkind = 'S' AND d.deptype IN ('a', 'i'))) \
+         UNION ALL SELECT quote_ident(n.nspname) || '.' || quote_ident(p.proname) \
+         FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {users} \
+         AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid \
+             AND d.deptype = 'e') ORDER BY 1"
+    )
+}
 
 fn look(control: &mut Control) -> Result<Found, PgError> {
-    let mark = format!("SELECT obj_description(to_regclass('public.{MARKER}'), 'pg_class')");
-    if first(control, &mark)? == MARK {
-        return Ok(Found::Ours);
+    let schemas = marker::schemas(control)?;
+    if !schemas.is_empty() {
+        return Ok(Found::Ours(schemas));
     }
-    Ok(firsts(control, RELATIONS)?.into_iter().next().map_or(Found::Empty, Found::Foreign))
+    Ok(firsts(control, &objects())?.into_iter().next().map_or(Found::Empty, Found::Foreign))
 }
 
 /// Takes the database for a trial and removes what an earlier trial left in it. The control session must stay connected
@@ -142,21 +213,23 @@ pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
     Err(EngineError::failed(CALL, message))
 }
 
-/// Prepares the database: removes its contents and creates rumba's marker.
+/// Prepares the database: drops what an earlier trial left, and creates rumba's marker in the schema of the trial.
 ///
 /// # Errors
 /// See [`take`].
-pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineError> {
+pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema, EngineError> {
     match look(control).map_err(|error| failed(CALL, &error))? {
         Found::Empty => {}
-        Found::Ours => give_back(control)?,
+        Found::Ours(schemas) => schemas.iter().try_for_each(|schema| give_back(control, schema))?,
         Found::Foreign(relation) => {
             let message = format!("{}; {}", foreign(database, &relation), remedy(database));
             return Err(EngineError::failed(CALL, message));
         }
     }
-    control.run(CALL, &format!("CREATE TABLE public.{MARKER} ()"))?;
-    control.run(CALL, &format!("COMMENT ON TABLE public.{MARKER} IS '{MARK}'")).map(drop)
+    let schema =
+        trial_schema(control).map_err(|error| EngineError::failed(CALL, format!("{error}; {}", error.remedy)))?;
+    marker::create(control, &schema.name)?;
+    Ok(schema)
 }
 
 /// Locks the database against other trials while this connection lives. Returns false if another trial holds the lock
@@ -178,25 +251,43 @@ pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
     }
 }
 
-/// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
+/// Drops the tables that the trial created.
 ///
 /// # Errors
-/// The server's error.
-pub fn give_back(control: &mut Control) -> Result<(), EngineError> {
-    let tables = format!(
-        "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace \
-         AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname = '{MARKER}'"
-    );
-    for table in firsts(control, &tables).map_err(|error| failed(CALL, &error))? {
-        control.run(CALL, &format!("DROP TABLE IF EXISTS public.{table} CASCADE"))?;
+/// The server's error. It also names the tables that cannot be dropped, and the objects that rumba did not create,
+/// because the next trial needs an empty database.
+pub fn give_back(control: &mut Control, schema: &str) -> Result<(), EngineError> {
+    let kept = marker::drop_tables(control, schema)?;
+    let objects = firsts(control, &objects()).map_err(|error| failed(CALL, &error))?;
+    let is_kept = |object: &String| kept.iter().any(|kept| kept.table == *object);
+    let others: Vec<String> = objects.into_iter().filter(|object| !is_kept(object)).collect();
+    let kept: Vec<String> = kept.iter().map(|kept| format!("{} ({})", kept.table, kept.reason)).collect();
+    let mut problems = Vec::new();
+    if !kept.is_empty() {
+        problems.push(format!(
+            "rumba could not drop its tables {}; drop what depends on them, and the next trial drops them",
+            listed(&kept)
+        ));
     }
-    Ok(())
+    if !others.is_empty() {
+        problems.push(format!(
+            "rumba did not create {} and has left them in place; the next trial needs a database without them",
+            listed(&others)
+        ));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(EngineError::failed(CALL, problems.join("; "))) }
+}
+
+/// Joins names, and counts those beyond a few.
+fn listed(names: &[String]) -> String {
+    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    if names.len() > MOST_NAMES { format!("{shown} and {} more", names.len() - MOST_NAMES) } else { shown }
 }
 
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
     let Address::Socket(path) = &target.address else { return (None, None) };
     let pid = listening_at(path);
-    let told = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty());
-    (pid, told.and_then(|data| data_here(pid, data.into())))
+    let reported = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty());
+    (pid, reported.and_then(|data| data_here(pid, data.into())))
 }

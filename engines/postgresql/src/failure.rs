@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn the_offending_setting_is_named() {
         let log = "2026-01-01 LOG:  starting\n2026-01-01 FATAL:  WAL archival cannot be enabled when wal_level is \"minimal\"\n";
-        let told = LOG_WORDS.explain(log, &[("archive_mode", "on"), ("wal_level", "minimal"), ("wal", "1")]);
-        assert!(told.contains("`wal_level`") && !told.contains("starting"), "{told}");
+        let reported = LOG_WORDS.explain(log, &[("archive_mode", "on"), ("wal_level", "minimal"), ("wal", "1")]);
+        assert!(reported.contains("`wal_level`") && !reported.contains("starting"), "{reported}");
     }
 }

@@ -28,7 +28,7 @@ pub fn provide(
     data: &Path,
 ) -> Result<(), EngineError> {
     let key = format!("{}\n{checksums:?}{RECIPE}", software.build());
-    let make = |data: &Path, beside: &Path| initialise(software, checksums, identity, data, &beside.join("log"));
+    let make = |data: &Path, adjacent: &Path| initialise(software, checksums, identity, data, &adjacent.join("log"));
     template::provide(&software.short_name(), &key, data, make)
 }
 

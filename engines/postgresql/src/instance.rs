@@ -7,17 +7,18 @@ use std::time::Duration;
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
+use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, TableObserver, Target};
 use rumba_server_kit::watch::{Watch, Watched};
 
 use crate::control::Control;
 use crate::launch::{Running, STOP};
+use crate::marker::Recorder;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::processes::Processes;
 use crate::waits::Waits;
 use crate::wal::Wal;
-use crate::{counters, existing, upkeep};
+use crate::{counters, existing, marker, upkeep};
 
 /// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -37,6 +38,8 @@ pub enum Host {
         pid: Option<u32>,
         /// The data directory.
         data: Option<PathBuf>,
+        /// The schema of the trial's tables, and of its marker.
+        schema: String,
     },
 }
 
@@ -48,7 +51,9 @@ pub struct ServerInstance {
     counts: Arc<PgCounts>,
     release: u16,
     settings: Vec<(String, String)>,
-    control: Mutex<Control>,
+    control: Arc<Mutex<Control>>,
+    /// The condition that selects the trial's tables for upkeep.
+    tables: String,
     processes: Mutex<Processes>,
     /// Samples waits of a server that rumba runs. An existing server has its owner's own monitoring.
     waits: Option<Waits>,
@@ -78,26 +83,35 @@ impl ServerInstance {
     pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Self {
         let Parts { host, target, control, settings } = parts;
         let counts = Arc::new(PgCounts::default());
+        let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
+        let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
+        let (control, processes) = (Arc::new(Mutex::new(control)), Mutex::default());
+        let (tables, observer) = match &host {
+            Host::Own { .. } => (upkeep::OWN_TABLES.to_owned(), None),
+            Host::Existing { schema, .. } => {
+                let recorder: Arc<dyn TableObserver> = Arc::new(Recorder::new(control.clone(), schema));
+                (marker::condition(schema), Some(recorder))
+            }
+        };
         let session = SessionOptions {
             table_options: plan.table_options.clone(),
+            startup: plan.startup.clone(),
             setup: plan.setup.clone(),
             on_lost: options.on_lost,
             text: options.text,
             counts: counts.clone(),
+            observer,
         };
-        let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
-        let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
-        let (control, processes) = (Mutex::new(control), Mutex::default());
         let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));
         let wal = matches!(host, Host::Own { .. }).then(Mutex::default);
-        Self { host, target, session, counts, release, settings, control, processes, waits, wal }
+        Self { host, target, session, counts, release, settings, control, tables, processes, waits, wal }
     }
 
     /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = held(&self.control);
         control.set_timeout(None);
-        let result = upkeep(&mut control).map_err(|error| control.told(error));
+        let result = upkeep(&mut control).map_err(|error| control.reported(error));
         control.set_timeout(Some(ANSWER));
         match self.watch() {
             Some(watch) => watch.explained(result),
@@ -150,7 +164,7 @@ impl Instance for ServerInstance {
     }
 
     fn settle(&self) -> Result<(), EngineError> {
-        self.patiently(upkeep::settle)?;
+        self.patiently(|control| upkeep::settle(control, &self.tables))?;
         if let Some(wal) = &self.wal {
             held(wal).settled(&mut held(&self.control), self.release);
         }
@@ -161,7 +175,7 @@ impl Instance for ServerInstance {
         if let Some(wal) = &self.wal {
             held(wal).drains(&mut held(&self.control));
         }
-        self.patiently(upkeep::drain)?;
+        self.patiently(|control| upkeep::drain(control, &self.tables))?;
         if let Some(wal) = &self.wal {
             held(wal).drained(&mut held(&self.control));
         }
@@ -173,7 +187,7 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        upkeep::unpaid(&mut held(&self.control))
+        upkeep::unpaid(&mut held(&self.control), &self.tables)
     }
 
     fn counters(&self) -> Vec<Gauge> {
@@ -232,17 +246,18 @@ impl Instance for ServerInstance {
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
-        // Close this connection before the server is stopped.
+        // Close these connections before the server is stopped. Only sessions of an existing server share the control
+        // session.
         drop(self.waits);
-        let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
             Host::Own { running, .. } => {
-                drop(control);
+                drop(self.control);
                 running.watch.stop(STOP)
             }
-            Host::Existing { .. } => {
+            Host::Existing { schema, .. } => {
+                let mut control = held(&self.control);
                 control.set_timeout(None);
-                existing::give_back(&mut control)
+                existing::give_back(&mut control, &schema)
             }
         }
     }
@@ -275,7 +290,7 @@ pub fn most_clients(control: &mut Control) -> Option<MostClients> {
     const SQL: &str = "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int, \
         (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
         current_setting('max_connections')";
-    let row = control.ask(SQL).ok()?.rows.into_iter().next()?;
+    let row = control.fetch(SQL).ok()?.rows.into_iter().next()?;
     let number = |column: usize| row.get(column)?.as_deref()?.parse::<u32>().ok();
     let (room, connected, most) = (number(0)?, number(1)?, number(2)?);
     Some(MostClients {

@@ -151,8 +151,8 @@ impl Launch<'_> {
             tls: Tls::Off,
         };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
-        let told = self.plan.lines.iter().map(|line| (line.name.clone(), line.value.clone()));
-        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
+        let reported = self.plan.lines.iter().map(|line| (line.name.clone(), line.value.clone()));
+        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, reported.collect()));
         let memory = Mutex::new(SharedMemory::of(watch.pid(), &data));
         let access = Box::new(self.access(data.display().to_string(), USUAL_PORT, Vec::new(), None));
         let mut running = Running { watch, target, access, memory, _data: held };

@@ -19,6 +19,7 @@ mod failure;
 mod initialise;
 mod instance;
 mod launch;
+mod marker;
 mod memory;
 mod options;
 mod plan;

@@ -149,11 +149,11 @@ mod tests {
     use crate::tests::config;
 
     #[test]
-    fn own_names_are_told_from_the_servers_settings() {
-        let mut asked = config();
-        asked.settings.0.insert("isolation".into(), Value::Text("repeatable-read".into()));
-        asked.settings.0.insert("full_page_writes".into(), Value::Bool(false));
-        let options = Options::read(&asked).unwrap();
+    fn own_names_are_distinguished_from_server_settings() {
+        let mut requested = config();
+        requested.settings.0.insert("isolation".into(), Value::Text("repeatable-read".into()));
+        requested.settings.0.insert("full_page_writes".into(), Value::Bool(false));
+        let options = Options::read(&requested).unwrap();
         assert_eq!(options.isolation.as_deref(), Some("repeatable read"));
         assert_eq!(options.settings["full_page_writes"], "off");
         assert_eq!(options.settings.len(), 1);
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
-        let mut asked = config();
-        asked.settings.0.insert("listen_addresses".into(), Value::Text("*".into()));
-        assert!(Options::read(&asked).unwrap_err().remedy.contains("tcp"));
+        let mut requested = config();
+        requested.settings.0.insert("listen_addresses".into(), Value::Text("*".into()));
+        assert!(Options::read(&requested).unwrap_err().remedy.contains("tcp"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rumba_engine_api::common::Overruled;
+use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::setting::SettingError;
 use rumba_server_kit::profile::{self, Needs};
@@ -29,6 +29,8 @@ pub struct Plan {
     pub lines: Vec<Line>,
     /// Options at the end of each table definition.
     pub table_options: String,
+    /// Parameters of the first message of every session.
+    pub startup: Vec<(&'static str, String)>,
     /// Statements that every session runs first.
     pub setup: Vec<String>,
     /// The TCP port on loopback, 0 for any, if sessions use TCP.
@@ -71,7 +73,7 @@ const ENGINE: &str = "postgresql";
 const PROFILE: &str = include_str!("../profiles/postgresql.toml");
 
 /// The common settings that the experiment's own server settings override.
-pub fn overruled(config: &EngineConfig) -> Overruled {
+pub fn overruled(config: &EngineConfig) -> OverriddenSettings {
     let promises = profile::promises(&[PROFILE], ENGINE);
     let is = |setting: &str, of_server: &str| setting.eq_ignore_ascii_case(of_server);
     // Without a unit the number counts pages, which are 8 kB in every package.
@@ -127,7 +129,10 @@ pub fn for_own(
 
 fn begin(options: &Options) -> Plan {
     let port = options.settings.get("port").and_then(|port| port.parse().ok());
+    // The client reads timestamps from text in this format. Those of prepared statements are binary.
+    let format_of_text = options.text.then(|| "SET DateStyle TO 'ISO'".to_owned());
     Plan {
+        setup: format_of_text.into_iter().collect(),
         table_options: options.fillfactor.map(|percent| format!("WITH (fillfactor = {percent})")).unwrap_or_default(),
         tcp: (options.tcp || port.is_some()).then(|| port.unwrap_or(0)),
         data_checksums: options.data_checksums,
@@ -156,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn with(durability: Durability, set: &[(&str, Value)]) -> Overruled {
+    fn with(durability: Durability, set: &[(&str, Value)]) -> OverriddenSettings {
         overruled(&EngineConfig { durability, settings: set.iter().cloned().collect(), ..EngineConfig::new(ENGINE) })
     }
 
@@ -175,6 +180,14 @@ mod tests {
         assert_eq!(of(false, 8 << 30).as_deref(), Some("2048MB"));
         assert_eq!(of(false, 64 << 20).as_deref(), Some("64MB"));
         assert_eq!(of(true, 8 << 30).as_deref(), Some("1TB"));
+    }
+
+    /// The format was in the first message of every connection, which poolers refuse.
+    #[test]
+    fn only_sessions_that_read_text_set_its_format() {
+        let setup = |text| for_existing(&Options { text, ..Options::default() }).setup;
+        assert_eq!(setup(false), [""; 0]);
+        assert_eq!(setup(true), ["SET DateStyle TO 'ISO'"]);
     }
 
     #[test]

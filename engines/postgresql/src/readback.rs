@@ -98,13 +98,13 @@ fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String, Engi
     }
 }
 
-fn matches(asked: &str, found: &InForce) -> Match {
+fn matches(requested: &str, found: &InForce) -> Match {
     let unit = found.unit.as_deref();
-    match (quantity(asked, unit), quantity(&found.value, unit)) {
-        (Some(asked), Some(found)) if asked == found => Match::Same,
-        (Some(asked), Some(found)) if (asked - found).abs() <= asked.abs() * ROUNDING => Match::Rounded,
+    match (quantity(requested, unit), quantity(&found.value, unit)) {
+        (Some(requested), Some(found)) if requested == found => Match::Same,
+        (Some(requested), Some(found)) if (requested - found).abs() <= requested.abs() * ROUNDING => Match::Rounded,
         (Some(_), Some(_)) => Match::Other,
-        _ => compare(asked, &found.value),
+        _ => compare(requested, &found.value),
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_the_same_in_whatever_unit() {
+    fn values_are_equal_in_every_unit() {
         let found =
             InForce { value: "16384".into(), unit: Some("8kB".into()), shown: "128MB".into(), default: String::new() };
         assert_eq!(matches("134217728B", &found), Match::Same);

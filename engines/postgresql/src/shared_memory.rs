@@ -21,8 +21,8 @@ const FILES: &str = "/dev/shm/PostgreSQL.";
 impl SharedMemory {
     /// The shared memory of the server with this first process and data directory.
     pub fn of(pid: u32, data: &Path) -> Self {
-        let told = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-        let mut memory = Self { pid, files: BTreeMap::new(), segment: segment_of(&told) };
+        let reported = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+        let mut memory = Self { pid, files: BTreeMap::new(), segment: segment_of(&reported) };
         memory.look();
         memory
     }
@@ -48,8 +48,8 @@ impl SharedMemory {
 }
 
 /// The segment's key and number are on the seventh line of `postmaster.pid`.
-fn segment_of(told: &str) -> Option<i32> {
-    told.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()
+fn segment_of(reported: &str) -> Option<i32> {
+    reported.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Parses a line of `address rights offset device inode path`.
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn what_a_server_has_is_read_from_its_files() {
-        let told = "77\n/data\n1700000000\n5432\n.\n\n  9991957    196624\nready   \n";
-        assert_eq!(segment_of(told), Some(196_624));
+        let reported = "77\n/data\n1700000000\n5432\n.\n\n  9991957    196624\nready   \n";
+        assert_eq!(segment_of(reported), Some(196_624));
         let line = "7f13e8a00000-7f13e8b00000 rw-s 00000000 00:1a 12     /dev/shm/PostgreSQL.1147571948";
         assert_eq!(file_of(line), Some((PathBuf::from("/dev/shm/PostgreSQL.1147571948"), 12)));
         assert_eq!(file_of("7f13e8a00000-7f13e8b00000 rw-s 00000000 00:1a 12     /dev/shm/other"), None);

@@ -27,8 +27,8 @@ pub struct Software {
 impl Software {
     /// The client program next to the server if it exists, else the first one on the path.
     pub fn client(&self) -> String {
-        let beside = self.program.with_file_name("psql");
-        if beside.exists() { beside.display().to_string() } else { "psql".to_owned() }
+        let adjacent = self.program.with_file_name("psql");
+        if adjacent.exists() { adjacent.display().to_string() } else { "psql".to_owned() }
     }
 }
 
@@ -47,7 +47,7 @@ impl rumba_server_kit::install::Software for Software {
         if !initdb.is_file() {
             return Err(format!("{} holds no initdb, which makes data directories", bin.display()));
         }
-        let version_text = ask_version(&program)?;
+        let version_text = request_version(&program)?;
         let version = version_of(&version_text)
             .ok_or_else(|| format!("{} says that it is {version_text}, which is no version", program.display()))?;
         Ok(Self { version, version_text, program, initdb })
@@ -92,10 +92,10 @@ fn release_in(tree: &Path) -> PathBuf {
 }
 
 /// Parses `--version`, which prints `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
-fn ask_version(program: &Path) -> Result<String, String> {
+fn request_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
     let output =
-        version::told(program, command(program).arg("--version")).map_err(|error| wrong(&error.to_string()))?;
+        version::reported(program, command(program).arg("--version")).map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.trim().split_once("(PostgreSQL) ").map(|(_, version)| version.to_owned());
     version.ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_whoever_packed_them() {
+    fn versions_are_parsed_from_every_packager() {
         assert_eq!(version_of("15.18 (Debian 15.18-0+deb12u1)"), Some(Version(15, 18, 0)));
         assert_eq!(version_of("19rc1"), Some(Version(19, 0, 0)));
         assert_eq!(version_of("devel"), None);

@@ -1,5 +1,7 @@
 //! Shared test helpers, and trials with a real server.
 
+mod existing;
+
 use std::path::Path;
 
 use rumba_engine_api::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
@@ -110,7 +112,7 @@ fn client_limit_excludes_reserved_and_own_connections() {
 /// The WAL of a run is reported once, after the drain. It is not read within loops, so it is not reported there.
 #[test]
 #[needs(PostgreSql)]
-fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
+fn run_log_is_split_by_kind_only_after_the_drain() {
     let kinds = ["full_pages", "heap", "heap2", "btree", "transaction", "others"];
     let name = |kind: &str| format!("written_wal_{kind}_bytes");
     let dir = private();
@@ -243,7 +245,7 @@ fn refused_setting_is_named_before_anything_is_created() {
 /// An error that only a start can reveal.
 #[test]
 #[needs(PostgreSql)]
-fn a_server_that_does_not_start_tells_its_last_words() {
+fn server_startup_failure_reports_the_last_log_lines() {
     let dir = private();
     let mut config = config();
     set(&mut config, "shared_preload_libraries", "no_such_library");
@@ -253,7 +255,7 @@ fn a_server_that_does_not_start_tells_its_last_words() {
 
 #[test]
 #[needs(PostgreSql)]
-fn whatever_meets_the_end_of_a_server_tells_its_signal() {
+fn every_error_from_a_killed_server_reports_the_signal() {
     let dir = private();
     let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
     let (mut first, mut second) = (sql(&*instance), sql(&*instance));
@@ -265,12 +267,12 @@ fn whatever_meets_the_end_of_a_server_tells_its_signal() {
     kill_process(pid, Signal::KILL).expect("killed");
     // Its processes need some time to notice.
     std::thread::sleep(std::time::Duration::from_millis(300));
-    for told in [
+    for reported in [
         first.run("INSERT INTO t VALUES (1)").expect_err("it is gone"),
         second.prepare("SELECT 1").expect_err("it is gone"),
         instance.settle().expect_err("it is gone"),
     ] {
-        assert!(told.to_string().contains("the server ended with signal: 9"), "{told}");
+        assert!(reported.to_string().contains("the server ended with signal: 9"), "{reported}");
     }
     drop((first, second));
     assert!(instance.close().is_err(), "it did not end well");
@@ -324,9 +326,10 @@ fn existing_database_must_be_empty_and_is_restored() {
     connect("lab").query("CREATE TABLE theirs (id int)").expect("a table");
     let foreign = PostgreSql.check(&config).expect_err("it is not empty");
     assert!(foreign.problem.contains("public.theirs"), "{foreign:?}");
-    config.server = Some(dsn("postgres"));
-    let encoding = PostgreSql.check(&config).expect_err("it is UTF8");
-    assert!(encoding.problem.contains("UTF8"), "{encoding:?}");
+    admin.query("CREATE DATABASE latin2 TEMPLATE template0 ENCODING LATIN2 LOCALE 'C'").expect("a database");
+    config.server = Some(dsn("latin2"));
+    let encoding = PostgreSql.check(&config).expect_err("it does not have all characters of LATIN1");
+    assert!(encoding.problem.contains("LATIN2"), "{encoding:?}");
 }
 
 /// The user that runs the server for root is reported, and only an existing user can be requested.

@@ -22,11 +22,12 @@ const POLL: Duration = Duration::from_millis(100);
 /// rumba's tables with their dead rows and autovacuum's threshold (`dead_max`, absent while autovacuum is off). Also
 /// whether a vacuum is due now, for dead or for inserted rows. The formula is the server's
 /// (`relation_needs_vacanalyze`); a table's own options override the server's settings. Releases before 13 do not
-/// vacuum for inserts, and those before 18 have no maximum threshold.
+/// vacuum for inserts, and those before 18 have no maximum threshold. `{condition}` stands for the condition of the
+/// trial's tables.
 const TABLES: &str = "WITH options AS ( \
         SELECT s.*, c.reltuples, c.oid, \
             (SELECT jsonb_object_agg(option_name, option_value) FROM pg_options_to_table(c.reloptions)) AS own \
-        FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid WHERE s.schemaname = 'public'), \
+        FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid WHERE {condition}), \
     limits AS ( \
         SELECT quote_ident(schemaname) || '.' || quote_ident(relname) AS name, n_dead_tup, greatest(reltuples, 0) AS rows, \
             coalesce((to_jsonb(options) ->> 'n_ins_since_vacuum')::float8, 0) AS inserted, \
@@ -47,6 +48,10 @@ const TABLES: &str = "WITH options AS ( \
         OR coalesce(is_on AND inserted > insert_base + insert_scale * rows, false) \
     FROM due ORDER BY name";
 
+/// The condition for the tables on a server that rumba runs, where no other program creates any. On an existing server it is
+/// [`crate::marker::condition`].
+pub const OWN_TABLES: &str = "s.schemaname = 'public'";
+
 /// One of rumba's tables.
 struct Table {
     name: String,
@@ -57,12 +62,12 @@ struct Table {
 }
 
 /// Brings the tables to the state in which reads after a load are representative: dead rows removed, all-visible pages
-/// marked, statistics collected, and everything written. May take minutes.
+/// marked, statistics collected, and everything written. May take minutes. `condition` selects the tables.
 ///
 /// # Errors
 /// The server's error.
-pub fn settle(control: &mut Control) -> Result<(), EngineError> {
-    let tables = tables(control)?;
+pub fn settle(control: &mut Control, condition: &str) -> Result<(), EngineError> {
+    let tables = tables(control, condition)?;
     vacuum(control, "VACUUM (ANALYZE)", tables.iter())?;
     checkpoint(control)
 }
@@ -71,17 +76,17 @@ pub fn settle(control: &mut Control) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// See [`settle`].
-pub fn drain(control: &mut Control) -> Result<(), EngineError> {
+pub fn drain(control: &mut Control, condition: &str) -> Result<(), EngineError> {
     await_autovacuum(control)?;
-    let tables = tables(control)?;
+    let tables = tables(control, condition)?;
     vacuum(control, "VACUUM", tables.iter().filter(|table| table.is_due))?;
     checkpoint(control)
 }
 
 /// Describes the vacuum that is not due yet: how close the fullest table is to its threshold. `None` with few dead
 /// rows.
-pub fn unpaid(control: &mut Control) -> Option<String> {
-    let tables = tables(control).ok()?;
+pub fn unpaid(control: &mut Control, condition: &str) -> Option<String> {
+    let tables = tables(control, condition).ok()?;
     let dead: f64 = tables.iter().map(|table| table.dead).sum();
     let share = |table: &Table| table.dead_max.map_or(0.0, |dead_max| table.dead / dead_max.max(1.0));
     let fullest = tables.iter().max_by(|one, other| share(one).total_cmp(&share(other)))?;
@@ -118,8 +123,8 @@ fn await_autovacuum(control: &mut Control) -> Result<(), EngineError> {
 }
 
 /// Lists rumba's tables.
-fn tables(control: &mut Control) -> Result<Vec<Table>, EngineError> {
-    let rows = control.run("listing the tables", TABLES)?.rows;
+fn tables(control: &mut Control, condition: &str) -> Result<Vec<Table>, EngineError> {
+    let rows = control.run("listing the tables", &TABLES.replace("{condition}", condition))?.rows;
     let table = |row: &Vec<Option<String>>| {
         let number = |column: usize| row.get(column)?.as_deref()?.parse().ok();
         Some(Table {
@@ -142,9 +147,9 @@ fn vacuum<'a>(
 }
 
 fn checkpoint(control: &mut Control) -> Result<(), EngineError> {
-    control.ask(CHECKPOINT).map(drop).map_err(|error| {
-        let told = failed(CHECKPOINT, &error);
-        if is_denied(&error) { told.followed_by(&format!("; {REMEDY}")) } else { told }
+    control.fetch(CHECKPOINT).map(drop).map_err(|error| {
+        let reported = failed(CHECKPOINT, &error);
+        if is_denied(&error) { reported.followed_by(&format!("; {REMEDY}")) } else { reported }
     })
 }
 

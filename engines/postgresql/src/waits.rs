@@ -51,9 +51,9 @@ impl Waits {
             add(&counted, counter.to_owned(), 0.0);
         }
         let (stop, stopped) = channel();
-        let told = counted.clone();
+        let reported = counted.clone();
         let thread = std::thread::Builder::new().name("looks at waits".to_owned());
-        let thread = thread.spawn(move || look(admin, &stopped, &told)).ok();
+        let thread = thread.spawn(move || look(admin, &stopped, &reported)).ok();
         Self { counted, stop: Some(stop), thread }
     }
 

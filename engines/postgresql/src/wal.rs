@@ -59,7 +59,7 @@ pub struct Wal {
 impl Wal {
     /// Records the end of a settle, and creates the extension in the database, which is rumba's own.
     pub fn settled(&mut self, control: &mut Control, release: u16) {
-        let is_there = release >= FIRST && control.ask("CREATE EXTENSION IF NOT EXISTS pg_walinspect").is_ok();
+        let is_there = release >= FIRST && control.fetch("CREATE EXTENSION IF NOT EXISTS pg_walinspect").is_ok();
         self.stage = match is_there.then(|| position(control)).flatten() {
             Some(place) => Stage::Settled(place),
             None => Stage::Before,
@@ -94,7 +94,7 @@ impl Wal {
     pub fn counters(&mut self, control: &mut Control) -> Vec<(&'static str, f64)> {
         if let Stage::Drained(from, to) = &self.stage {
             let read = read(control, from, to);
-            let _ = control.ask("ALTER SYSTEM RESET wal_keep_size").and_then(|_| control.ask(RELOAD));
+            let _ = control.fetch("ALTER SYSTEM RESET wal_keep_size").and_then(|_| control.fetch(RELOAD));
             self.stage = read.map_or(Stage::Before, Stage::Read);
         }
         match &self.stage {
@@ -107,15 +107,15 @@ impl Wal {
 
 /// Makes the server keep its existing log. Returns whether it does.
 fn keeps_log(control: &mut Control) -> bool {
-    let asked = control.ask("ALTER SYSTEM SET wal_keep_size = '1000GB'").and_then(|_| control.ask(RELOAD));
+    let requested = control.fetch("ALTER SYSTEM SET wal_keep_size = '1000GB'").and_then(|_| control.fetch(RELOAD));
     // Server processes reload the configuration when idle, including the one that answers this query.
     let is_in_force = |control: &mut Control| {
-        let rows = control.ask("SELECT current_setting('wal_keep_size') = '1000GB'");
+        let rows = control.fetch("SELECT current_setting('wal_keep_size') = '1000GB'");
         rows.is_ok_and(|rows| {
             rows.rows.first().is_some_and(|row| row.first().is_some_and(|it| it.as_deref() == Some("t")))
         })
     };
-    asked.is_ok()
+    requested.is_ok()
         && (0..LOOKS).any(|_| {
             std::thread::sleep(LOOK);
             is_in_force(control)
@@ -124,7 +124,7 @@ fn keeps_log(control: &mut Control) -> bool {
 
 /// The current write position of the log.
 fn position(control: &mut Control) -> Option<String> {
-    let rows = control.ask("SELECT pg_current_wal_flush_lsn()").ok()?;
+    let rows = control.fetch("SELECT pg_current_wal_flush_lsn()").ok()?;
     rows.rows.into_iter().next()?.into_iter().next()?
 }
 
@@ -133,12 +133,12 @@ fn none() -> Vec<(&'static str, f64)> {
 }
 
 fn read(control: &mut Control, from: &str, to: &str) -> Option<Vec<(&'static str, f64)>> {
-    control.ask(LONGEST).ok()?;
+    control.fetch(LONGEST).ok()?;
     let sql = format!(
         "SELECT \"resource_manager/record_type\", record_size, fpi_size FROM pg_get_wal_stats('{from}', '{to}')"
     );
-    let answered = control.ask(&sql);
-    let _ = control.ask("RESET statement_timeout");
+    let answered = control.fetch(&sql);
+    let _ = control.fetch("RESET statement_timeout");
     counted(&answered.ok()?)
 }
 

@@ -81,9 +81,9 @@ impl Effective {
     }
 
     /// Requested settings that did not take effect, one sentence each.
-    pub fn differences(&self, asked: &BTreeMap<(Group, String), String>) -> Vec<String> {
+    pub fn differences(&self, requested: &BTreeMap<(Group, String), String>) -> Vec<String> {
         let mut differences = Vec::new();
-        for ((group, name), value) in asked {
+        for ((group, name), value) in requested {
             let mut found = false;
             // `plan` assumes the family for a name that only the library knows, but it may belong to the database.
             let home = |section: &&Section| section.group == *group || section.values.contains_key(name);
@@ -137,25 +137,25 @@ fn newest_options_file(dir: &Path) -> Result<PathBuf, String> {
 /// Whether the effective value equals the requested one. Numbers and switches are compared by value, names such as
 /// `kZSTD` literally, and the fields of `{a=b}` one by one. Objects have several spellings (`fixed:8` is reported as
 /// `rocksdb.FixedPrefix.8`), so only a missing object counts as a difference.
-fn agrees(asked: &str, effective: &str) -> bool {
-    let (asked, effective) = (asked.trim(), effective.trim());
-    if asked == effective {
+fn agrees(requested: &str, effective: &str) -> bool {
+    let (requested, effective) = (requested.trim(), effective.trim());
+    if requested == effective {
         return true;
     }
-    if let (Ok(asked), Ok(effective)) = (asked.parse::<f64>(), effective.parse::<f64>()) {
-        return asked == effective;
+    if let (Ok(requested), Ok(effective)) = (requested.parse::<f64>(), effective.parse::<f64>()) {
+        return requested == effective;
     }
-    if let (Some(asked), Some(effective)) = (fields(asked), fields(effective)) {
-        return asked.iter().all(|(name, value)| effective.get(name).is_some_and(|other| agrees(value, other)));
+    if let (Some(requested), Some(effective)) = (fields(requested), fields(effective)) {
+        return requested.iter().all(|(name, value)| effective.get(name).is_some_and(|other| agrees(value, other)));
     }
     let is_enum = |text: &str| {
         text.split(':').all(|part| part.len() > 1 && part.starts_with('k') && part.as_bytes()[1].is_ascii_uppercase())
     };
     let scalar = |text: &str| matches!(text, "true" | "false") || text.parse::<f64>().is_ok() || is_enum(text);
-    if scalar(asked) && scalar(effective) {
+    if scalar(requested) && scalar(effective) {
         return false;
     }
-    (asked == "nullptr") == (effective == "nullptr")
+    (requested == "nullptr") == (effective == "nullptr")
 }
 
 /// Parses the fields of `{a=b;c=d}`, one level deep.
@@ -203,13 +203,14 @@ mod tests {
 
     #[test]
     fn a_setting_that_did_not_take_effect_is_named() {
-        let asked = |name: &str, value: &str| BTreeMap::from([((Group::Family, name.to_owned()), value.to_owned())]);
-        assert!(effective().differences(&asked("write_buffer_size", "4096")).is_empty());
+        let requested =
+            |name: &str, value: &str| BTreeMap::from([((Group::Family, name.to_owned()), value.to_owned())]);
+        assert!(effective().differences(&requested("write_buffer_size", "4096")).is_empty());
         assert_eq!(
-            effective().differences(&asked("write_buffer_size", "100")),
+            effective().differences(&requested("write_buffer_size", "100")),
             ["write_buffer_size: asked for 100, RocksDB runs with 4096"]
         );
-        assert!(effective().differences(&asked("old_option", "1"))[0].contains("does not report it"));
+        assert!(effective().differences(&requested("old_option", "1"))[0].contains("does not report it"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_engine_api::common::Overruled;
+use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
@@ -11,7 +11,7 @@ use rumba_engine_api::engine::{
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo};
 
 use crate::db::{self, Database, Options};
@@ -92,10 +92,10 @@ impl Engine for RocksDb {
     }
 
     /// Sessions lock the rows that they write and take no snapshot.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let is_direct = config.settings.0.get("use_direct_reads").is_some_and(|set| set.to_string() == "true");
         let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
-        Nature::new("READ COMMITTED", config.durability != Durability::None, reads)
+        EngineTraits::new("READ COMMITTED", config.durability != Durability::None, reads)
     }
 
     /// Direct reads bypass the page cache, so the block cache may take all the memory.
@@ -110,12 +110,12 @@ impl Engine for RocksDb {
         Some(compression_of(config))
     }
 
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
-        Overruled { cache: own_cache(config), ..Overruled::default() }
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
+        OverriddenSettings { cache: own_cache(config), ..OverriddenSettings::default() }
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
-        library::availability(asked.library)
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
+        library::availability(requested.library)
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

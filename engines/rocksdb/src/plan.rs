@@ -139,7 +139,7 @@ impl Plan {
         }
         let (group, shape) = match names::find(name) {
             Some(known) => known,
-            None => (ask_library(name, value, base)?, Shape::Text),
+            None => (request_library(name, value, base)?, Shape::Text),
         };
         let text = spell(name, shape, value)?;
         match group {
@@ -284,7 +284,7 @@ fn confirm(base: Option<&Options>, text: &str) -> Result<(), String> {
 }
 
 /// Finds the group of a name that only the loaded library may know.
-fn ask_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Group, SettingError> {
+fn request_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Group, SettingError> {
     let unknown = || SettingError::unknown(name, "rocksdb", names::all());
     if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
         return Err(unknown());

@@ -16,13 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::common::Overruled;
+use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::sql::{Dialect, SqlSession};
 
@@ -58,11 +58,11 @@ impl Engine for Sqlite {
     }
 
     /// One writer at a time, snapshot reads.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let settings = config.settings.with_defaults(SETTINGS);
         let journal = settings.text("journal_mode").unwrap_or_default();
         let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
-        Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
+        EngineTraits::new("SERIALIZABLE", has_log, Reads::Buffered)
     }
 
     /// SQLite leaves most caching to the operating system: its default is 2 MB for a connection.
@@ -70,11 +70,11 @@ impl Engine for Sqlite {
         Some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter of it, shared by all connections" })
     }
 
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         pragmas::overruled(config)
     }
 
-    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, _requested: BuildSelector<'_>) -> Availability {
         Availability::built_in(rusqlite::version())
     }
 

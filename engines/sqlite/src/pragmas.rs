@@ -1,6 +1,6 @@
 //! Translates an experiment's settings to pragmas, and checks that they took effect.
 
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
@@ -225,7 +225,7 @@ fn derived(durability: Durability, journal_mode: &str) -> &'static str {
 
 /// The common settings that the experiment's own pragmas override. A per-session cache has no total size before the
 /// number of sessions is known.
-pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
+pub(crate) fn overruled(config: &EngineConfig) -> OverriddenSettings {
     let settings = config.settings.with_defaults(SETTINGS);
     let cache = settings.get("cache_size").map(|_| Own::new("cache_size", None));
     let journal_mode = settings.text("journal_mode").unwrap_or_default();
@@ -237,7 +237,7 @@ pub(crate) fn overruled(config: &EngineConfig) -> Overruled {
         let found = levels.into_iter().find(|durability| derived(*durability, journal_mode) == level);
         Own::new("synchronous", found)
     });
-    Overruled { cache, durability }
+    OverriddenSettings { cache, durability }
 }
 
 /// The effective level of `synchronous`, by its number.
@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    fn with(durability: Durability, set: &[(&str, &str)]) -> Overruled {
+    fn with(durability: Durability, set: &[(&str, &str)]) -> OverriddenSettings {
         let settings = set.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
         let config = EngineConfig { durability, settings, ..EngineConfig::new("sqlite") };
         Pragmas::of(&config).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         let settings = [("cache_size", Value::Int(-2000))].into();
         let cache = overruled(&EngineConfig { settings, ..EngineConfig::new("sqlite") }).cache;
         assert_eq!(cache, Some(Own::new("cache_size", None)));
-        assert_eq!(with(Durability::Sync, &[]), Overruled::default());
+        assert_eq!(with(Durability::Sync, &[]), OverriddenSettings::default());
     }
 
     #[test]

@@ -380,10 +380,12 @@ impl Handle {
         let kind = std::io::Error::from_raw_os_error(errno).kind();
         let is_full_device = matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         match code & 0xff {
-            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
+            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {}: {words}", reported(code))),
             // If SQLite cannot extend the log's shared memory on a full device, it reports an I/O error.
-            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
-            _ => EngineError::refused(call, told(code), words),
+            ffi::SQLITE_IOERR if is_full_device => {
+                EngineError::DiskFull(format!("{call}: {}: {words}", reported(code)))
+            }
+            _ => EngineError::refused(call, reported(code), words),
         }
     }
 }
@@ -401,7 +403,7 @@ unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
 }
 
 /// SQLite's extended error code.
-fn told(code: c_int) -> ErrorCode {
+fn reported(code: c_int) -> ErrorCode {
     ErrorCode::of_vendor(code.unsigned_abs())
 }
 
@@ -413,7 +415,7 @@ fn conflict(code: c_int) -> Option<EngineError> {
         (_, ffi::SQLITE_LOCKED) => "SQLITE_LOCKED: a table is in use",
         _ => return None,
     };
-    Some(EngineError::Conflict { why, code: told(code) })
+    Some(EngineError::Conflict { why, code: reported(code) })
 }
 
 /// Whether a statement rolls back a whole transaction (and not a savepoint).

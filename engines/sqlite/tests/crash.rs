@@ -34,7 +34,7 @@ fn a_killed_process_loses_no_acknowledged_commit() {
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn commit_until_killed() {
-    let Some(writer) = Writer::asked() else { return };
+    let Some(writer) = Writer::requested() else { return };
     let instance = open_in(&writer.dir, &writer.config);
     let mut session = session(&*instance);
     session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, b TEXT); CREATE INDEX i ON t (b, id)").unwrap();

@@ -34,7 +34,7 @@ fn refusal(durability: Durability, settings: &[(&str, Value)]) -> (String, Strin
 }
 
 #[test]
-fn settings_nobody_knows_are_refused_with_the_nearest() {
+fn unknown_settings_are_refused_with_the_nearest_match() {
     let (key, remedy) = refusal(Durability::NoSync, &[("jurnal_mode", text("wal"))]);
     assert_eq!((key.as_str(), remedy.as_str()), ("jurnal_mode", "did you mean `journal_mode`?"));
 }
@@ -123,7 +123,7 @@ fn every_setting_reaches_every_session() {
 
 #[test]
 fn reported_busy_handler_is_used_in_every_session() {
-    for (durability, asked, handler, answer) in [
+    for (durability, requested, handler, answer) in [
         // SQLite resets its own timeout when another handler is set.
         (Durability::NoSync, None, "short", 0),
         (Durability::NoSync, Some("sqlite"), "sqlite", 5000),
@@ -131,11 +131,11 @@ fn reported_busy_handler_is_used_in_every_session() {
         (Durability::Sync, Some("short"), "short", 0),
     ] {
         let dir = tempfile::tempdir().unwrap();
-        let settings: Vec<_> = asked.map(|word| ("busy_handler", text(word))).into_iter().collect();
+        let settings: Vec<_> = requested.map(|word| ("busy_handler", text(word))).into_iter().collect();
         let instance = open_in(dir.path(), &config(durability, &settings));
         assert_eq!(in_force(&*instance, "busy_handler"), handler);
         assert_eq!(in_force(&*instance, "busy_timeout"), "5000");
-        assert_eq!(int(&mut *session(&*instance), "PRAGMA busy_timeout"), answer, "{durability:?}, {asked:?}");
+        assert_eq!(int(&mut *session(&*instance), "PRAGMA busy_timeout"), answer, "{durability:?}, {requested:?}");
     }
 }
 
@@ -187,8 +187,8 @@ fn session_caches_together_use_and_respect_the_budget() {
             }
             let used = counter(&*instance, "cache_used_bytes");
             // In addition to its pages a cache has a hash table, and some pages are always in use.
-            let beside = 16 * 1024 * count as u64;
-            assert!(used <= (BUDGET + beside) as f64, "{used} bytes of {BUDGET} in {count} sessions, round {round}");
+            let adjacent = 16 * 1024 * count as u64;
+            assert!(used <= (BUDGET + adjacent) as f64, "{used} bytes of {BUDGET} in {count} sessions, round {round}");
             assert!(round == 0 || used > 0.7 * BUDGET as f64, "{used} bytes of {BUDGET} in {count} sessions");
         }
     }
@@ -272,7 +272,7 @@ fn exclusive_lock_refuses_a_second_session_with_reason() {
 }
 
 #[test]
-fn logs_are_told_from_data() {
+fn logs_are_distinguished_from_data() {
     let (_dir, instance) = open();
     for log in ["rumba.sqlite-wal", "rumba.sqlite-shm", "rumba.sqlite-journal"] {
         assert!(instance.is_log(&Path::new("/data").join(log)), "{log}");

@@ -330,9 +330,9 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     open.insert("in_memory".into(), "true".into());
     let whole = |call: Call| {
         move |error: rumba_engine_api::error::EngineError| {
-            let asked: Vec<&str> =
+            let requested: Vec<&str> =
                 config.settings.0.keys().filter(|name| call_of(name) == call).map(String::as_str).collect();
-            let key = if asked.is_empty() { "settings".to_owned() } else { asked.join(", ") };
+            let key = if requested.is_empty() { "settings".to_owned() } else { requested.join(", ") };
             SettingError::new(key, error.to_string(), "change one of them")
         }
     };

@@ -120,7 +120,7 @@ impl Observer {
 fn settings_in_force(
     observer: &mut Observer,
     dir: &Path,
-    asked: &Configs,
+    requested: &Configs,
     spaces: &[KeySpace],
 ) -> Result<Vec<(String, String)>, EngineError> {
     let base = std::fs::read_to_string(dir.join("WiredTiger.basecfg"))
@@ -128,9 +128,9 @@ fn settings_in_force(
     let lines: Vec<&str> = base.lines().filter(|line| !line.starts_with('#')).collect();
     let mut open = dotted(&lines.join(","));
     open.retain(|name, _| !name.starts_with("version"));
-    require("wiredtiger_open", &asked.open, &open)?;
+    require("wiredtiger_open", &requested.open, &open)?;
     let cache = observer.values().into_iter().find(|(name, _)| name == CACHE_BYTES_MAX);
-    if let (Some((_, cache)), Some(wanted)) = (cache, asked.open.get("cache_size"))
+    if let (Some((_, cache)), Some(wanted)) = (cache, requested.open.get("cache_size"))
         && wanted.parse() != Ok(cache)
     {
         return Err(EngineError::failed(
@@ -142,7 +142,7 @@ fn settings_in_force(
     // All tables are created alike, so one of them represents all.
     if let Some(space) = spaces.first() {
         let mut create = dotted(&observer.session.metadata(&format!("file:{}.wt", space.name))?);
-        require("WT_SESSION.create", &asked.create, &create)?;
+        require("WT_SESSION.create", &requested.create, &create)?;
         create.retain(|name, value| {
             let group = name.split('.').next().unwrap_or(name);
             !value.is_empty() && !BOOKKEEPING.contains(&group)
@@ -156,10 +156,10 @@ fn settings_in_force(
 /// A setting that differs from the requested value.
 fn require(
     call: &'static str,
-    asked: &BTreeMap<String, String>,
+    requested: &BTreeMap<String, String>,
     in_force: &BTreeMap<String, String>,
 ) -> Result<(), EngineError> {
-    for (name, wanted) in asked {
+    for (name, wanted) in requested {
         // Its paths come back with other quotes. A missing compressor makes the create fail, so this needs no check.
         if name == "extensions" {
             continue;

@@ -28,7 +28,7 @@ use rumba_engine_api::engine::{
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 
 use crate::config::Configs;
@@ -60,10 +60,10 @@ impl Engine for WiredTiger {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let has_log = config.settings.bool("log.enabled").unwrap_or(config.durability != Durability::None);
         let is_direct = config.settings.text("direct_io").is_some_and(|files| files.contains("data"));
-        Nature::new("SNAPSHOT", has_log, if is_direct { Reads::Direct } else { Reads::Buffered })
+        EngineTraits::new("SNAPSHOT", has_log, if is_direct { Reads::Direct } else { Reads::Buffered })
     }
 
     /// MongoDB's rule for its WiredTiger, with a lower bound that suits small limits.
@@ -78,16 +78,16 @@ impl Engine for WiredTiger {
         Some(config.compression.clone().unwrap_or_else(|| "none".to_owned()))
     }
 
-    fn availability(&self, asked: BuildSelector<'_>) -> Availability {
-        match Library::load(asked.library) {
+    fn availability(&self, requested: BuildSelector<'_>) -> Availability {
+        match Library::load(requested.library) {
             Ok(library) => {
                 let (version, source) = (library.version().to_owned(), library.path().display().to_string());
-                let beside = config::COMPRESSIONS.iter().filter_map(|name| library.compressor(name).ok()).collect();
-                Availability { beside, ..Availability::here(Some(version), source) }
+                let adjacent = config::COMPRESSIONS.iter().filter_map(|name| library.compressor(name).ok()).collect();
+                Availability { adjacent, ..Availability::here(Some(version), source) }
             }
             Err(error) => {
                 let source =
-                    asked.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string());
+                    requested.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string());
                 Availability::lacking(source, error.to_string(), INSTALL)
             }
         }

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Box::new(UnixStream::connect(address)?),
     };
     for (name, command) in commands() {
-        let message = ask(&mut *server, &command)?;
+        let message = fetch(&mut *server, &command)?;
         std::fs::write(Path::new(corpus).join("answers").join(name), message)?;
     }
     for (name, payloads) in logins() {
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn ask(server: &mut dyn Both, command: &DocumentBuf) -> Result<Vec<u8>, Box<dyn Error>> {
+fn fetch(server: &mut dyn Both, command: &DocumentBuf) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut out = Vec::new();
     let at = frame::start(&mut out, 1, |of| {
         of.values_of(command.get());

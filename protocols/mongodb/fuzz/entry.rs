@@ -49,8 +49,8 @@ fn read(message: &[u8]) -> Result<(), Malformed> {
 
 /// Reads every value, formats it, and encodes it again.
 fn show(document: Document<'_>) -> Result<(), Malformed> {
-    let told = format!("{document:?}");
-    assert!(told.starts_with('{') && told.ends_with('}'));
+    let reported = format!("{document:?}");
+    assert!(reported.starts_with('{') && reported.ends_with('}'));
     let mut read = Vec::new();
     for element in document.iter() {
         let (name, value) = element?;

@@ -32,7 +32,7 @@ impl Admin {
     /// # Errors
     /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), MongoError> {
-        let connect = || self.connection.anew(&self.target, Instant::now() + CONNECT);
+        let connect = || self.connection.again(&self.target, Instant::now() + CONNECT);
         self.connection = insist(connect, MongoError::is_lost)?;
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Admin {
     /// and [`MongoError::Unable`] the connection is unusable.
     pub fn run(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        let place = self.connection.ask(database, |of| of.values_of(command), deadline)?;
+        let place = self.connection.fetch(database, |of| of.values_of(command), deadline)?;
         Ok(self.connection.answer(place)?.into())
     }
 
@@ -96,11 +96,11 @@ impl Admin {
 
 /// The collection that a cursor reads, without the database's prefix: `db.collection`.
 fn namespace(answer: Document<'_>, database: &str) -> Result<String, MongoError> {
-    let told = match answer.get("cursor")? {
+    let reported = match answer.get("cursor")? {
         Some(rumba_engine_api::bson::Value::Document(cursor)) => cursor.blob("ns")?,
         _ => b"",
     };
-    let told = String::from_utf8_lossy(told);
-    let collection = told.strip_prefix(database).and_then(|rest| rest.strip_prefix('.'));
-    collection.map(str::to_owned).ok_or_else(|| MongoError::Protocol(format!("a cursor over {told:?}")))
+    let reported = String::from_utf8_lossy(reported);
+    let collection = reported.strip_prefix(database).and_then(|rest| rest.strip_prefix('.'));
+    collection.map(str::to_owned).ok_or_else(|| MongoError::Protocol(format!("a cursor over {reported:?}")))
 }

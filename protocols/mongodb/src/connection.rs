@@ -25,7 +25,7 @@ pub(crate) struct Connection {
     pub(crate) send: Vec<u8>,
     pub(crate) sent: usize,
     /// The number of the last request.
-    pub(crate) asked: u32,
+    pub(crate) requested: u32,
     /// The server's greeting.
     pub(crate) hello: Hello,
 }
@@ -38,7 +38,7 @@ impl Connection {
             incoming: Incoming::new(HEADER),
             send: Vec::new(),
             sent: 0,
-            asked: 0,
+            requested: 0,
             hello: Hello::default(),
         };
         connection.encrypt(target)?;
@@ -48,7 +48,7 @@ impl Connection {
 
     /// Reconnects to the same server. If the server accepted writes before, it must accept them again. A member of a
     /// replica set accepts connections when it has started, but is elected for writes later.
-    pub(crate) fn anew(&self, target: &Target, deadline: Instant) -> Result<Self, MongoError> {
+    pub(crate) fn again(&self, target: &Target, deadline: Instant) -> Result<Self, MongoError> {
         let connection = Self::open(target, deadline)?;
         if self.hello.is_writable && !connection.hello.is_writable {
             let cause = io::Error::other("the server takes no writes yet, which it did before");
@@ -96,7 +96,7 @@ impl Connection {
         let mut login = Login::new(user, target.password.reveal(), mechanism)?;
         let mut next = Step::Send(login.first()?);
         while let Step::Send(command) = next {
-            let answer = self.ask(source, |of| of.values_of(command.get()), deadline)?;
+            let answer = self.fetch(source, |of| of.values_of(command.get()), deadline)?;
             next = login.step(frame::answer(self.incoming.at(answer))?.1)?;
         }
         Ok(())
@@ -104,13 +104,13 @@ impl Connection {
 
     fn hello(&mut self, command: &str, user: Option<&str>, deadline: Option<Instant>) -> Result<Hello, MongoError> {
         let first = hello::first(command, user);
-        let answer = self.ask(ADMIN, |of| of.values_of(first.get()), deadline)?;
+        let answer = self.fetch(ADMIN, |of| of.values_of(first.get()), deadline)?;
         Ok(Hello::of(frame::answer(self.incoming.at(answer))?.1)?)
     }
 
     /// Sends a command to a database, blocking, and returns the position of the answer. An answer with an error is an
     /// error.
-    pub(crate) fn ask(
+    pub(crate) fn fetch(
         &mut self,
         database: &str,
         command: impl FnOnce(&mut Writer<'_>),
@@ -133,16 +133,16 @@ impl Connection {
     /// Begins the next request.
     #[inline]
     pub(crate) fn start(&mut self, command: impl FnOnce(&mut Writer<'_>)) -> usize {
-        self.asked = self.asked.wrapping_add(1);
-        frame::start(&mut self.send, self.asked, command)
+        self.requested = self.requested.wrapping_add(1);
+        frame::start(&mut self.send, self.requested, command)
     }
 
     /// The document of a message that answers the last request.
     #[inline]
     pub(crate) fn answer(&self, place: Range<usize>) -> Result<Document<'_>, MongoError> {
         let (answers, document) = frame::answer(self.incoming.at(place))?;
-        if answers != self.asked {
-            return Err(MongoError::Protocol(format!("an answer to question {answers}, not to {}", self.asked)));
+        if answers != self.requested {
+            return Err(MongoError::Protocol(format!("an answer to question {answers}, not to {}", self.requested)));
         }
         Ok(document)
     }

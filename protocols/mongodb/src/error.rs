@@ -134,13 +134,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_with_its_number_its_name_and_what_helps() {
+    fn refusal_reports_its_code_name_and_remedy() {
         let refusal = Refusal { code: 18, name: b"AuthenticationFailed", message: b"no", of_concern: false };
         let error = MongoError::refused(&refusal);
-        let told = error.to_string();
-        assert!(told.starts_with("server error 18 (AuthenticationFailed): no; check the user's name"), "{told}");
-        let told = error.during("connect").to_string();
-        assert!(told.starts_with("connect: error 18: AuthenticationFailed: no"), "{told}");
+        let reported = error.to_string();
+        assert!(
+            reported.starts_with("server error 18 (AuthenticationFailed): no; check the user's name"),
+            "{reported}"
+        );
+        let reported = error.during("connect").to_string();
+        assert!(reported.starts_with("connect: error 18: AuthenticationFailed: no"), "{reported}");
         let full = Refusal { code: 14031, message: b"no room", ..Refusal::default() };
         assert!(matches!(MongoError::refused(&full).during("insert"), EngineError::DiskFull(_)));
         let unsure = Refusal { code: 64, message: b"waiting", of_concern: true, ..Refusal::default() };

@@ -47,7 +47,7 @@ pub struct Login {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The server's salt is pending.
-    Asked,
+    Requested,
     /// The server's own proof is pending.
     Proving,
     /// Both proofs are complete; the server may request one more exchange.
@@ -73,7 +73,7 @@ impl Login {
         let config = SASLConfig::with_credentials(None, user.to_owned(), password).map_err(|e| unusable(&e))?;
         let name = Mechname::parse(mechanism.name().as_bytes()).map_err(|error| unusable(&error))?;
         let scram = SASLClient::new(config).start_suggested_iter([name]).map_err(|error| unusable(&error))?;
-        Ok(Self { mechanism, scram, stage: Stage::Asked })
+        Ok(Self { mechanism, scram, stage: Stage::Requested })
     }
 
     /// The first command.
@@ -108,7 +108,7 @@ impl Login {
         }
         let mut proof = Vec::new();
         match self.stage {
-            Stage::Asked => {
+            Stage::Requested => {
                 check_attributes(payload)?;
                 check_iterations(payload)?;
                 self.scram.step(Some(payload), &mut proof).map_err(unproven)?;
@@ -155,9 +155,9 @@ fn check_attributes(payload: &[u8]) -> Result<(), MongoError> {
 }
 
 fn check_iterations(payload: &[u8]) -> Result<(), MongoError> {
-    let asked = payload.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
-    let asked = asked.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    match asked {
+    let requested = payload.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
+    let requested = requested.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    match requested {
         Some(iterations) if ITERATIONS.contains(&iterations) => Ok(()),
         Some(iterations) => Err(unproven(format!("{iterations} iterations are not between 4096 and 1000000"))),
         None => Err(unproven("the server does not say how often the password is hashed")),

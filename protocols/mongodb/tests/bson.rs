@@ -125,8 +125,8 @@ proptest! {
         }
         match (Document::new(&bytes), RawDocument::from_bytes(&bytes)) {
             (Ok(ours), Ok(theirs)) => {
-                let told = format!("{ours:?}");
-                prop_assert!(told.contains("malformed") || agree(ours, theirs), "{}", told);
+                let reported = format!("{ours:?}");
+                prop_assert!(reported.contains("malformed") || agree(ours, theirs), "{}", reported);
             }
             (ours, theirs) => prop_assert_eq!(ours.is_ok(), theirs.is_ok()),
         }

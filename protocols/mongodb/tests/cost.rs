@@ -119,9 +119,9 @@ fn a_find_by_id_takes_no_more_instructions_than_allowed() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn finds() {
-    let Some(asked) = instructions::asked() else { return };
-    let (mut session, mut filter) = (session(&asked.directory), DocumentBuf::default());
-    for id in 0..asked.operations {
+    let Some(requested) = instructions::requested() else { return };
+    let (mut session, mut filter) = (session(&requested.directory), DocumentBuf::default());
+    for id in 0..requested.operations {
         find(&mut session, &mut filter, id as i64);
     }
 }

@@ -29,7 +29,7 @@ fn session(server: &SecantusDb) -> MongoSession {
 }
 
 /// Runs a command and returns its documents' ids.
-fn ask(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
+fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();
     let done = block_on(session.execute(command, &mut |document| ids.push(document.int("_id").unwrap())))?;
@@ -50,7 +50,7 @@ fn fill(session: &mut MongoSession, count: i64) {
             of.binary("data", &[7; 1000]);
         });
     }
-    let done = ask(session, Command::Insert { into: "t", documents: &documents }).unwrap().0;
+    let done = fetch(session, Command::Insert { into: "t", documents: &documents }).unwrap().0;
     assert_eq!(done.matched, count as u64);
 }
 
@@ -67,17 +67,17 @@ fn documents_round_trip_across_several_batches() {
     let down = DocumentBuf::of(|of| of.small("_id", -1));
     let find = Find { sort: down.get(), skip: 10, limit: 3000, ..Find::by(Document::EMPTY) };
     for _ in 0..2 {
-        let (done, ids) = ask(&mut session, Command::Find { of: "t", find }).unwrap();
+        let (done, ids) = fetch(&mut session, Command::Find { of: "t", find }).unwrap();
         assert_eq!(done.documents, 3000);
         assert!(ids.iter().copied().eq((1990..4990).rev()));
     }
     let half = DocumentBuf::of(|of| of.int("half", 7));
-    let (_, mut ids) = ask(&mut session, Command::Find { of: "t", find: Find::by(half.get()) }).unwrap();
+    let (_, mut ids) = fetch(&mut session, Command::Find { of: "t", find: Find::by(half.get()) }).unwrap();
     ids.sort_unstable();
     assert_eq!(ids, [14, 15]);
     let count = |filter| Command::Count { of: "t", filter };
-    assert_eq!(ask(&mut session, count(half.get())).unwrap().0.matched, 2);
-    assert_eq!(ask(&mut session, count(of_id(-1).get())).unwrap().0.matched, 0);
+    assert_eq!(fetch(&mut session, count(half.get())).unwrap().0.matched, 2);
+    assert_eq!(fetch(&mut session, count(of_id(-1).get())).unwrap().0.matched, 0);
     let mut admin = Admin::connect(&target(&server), TIMEOUT).unwrap();
     let documents = admin.all("lab", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
     assert_eq!(documents.len(), 5000);
@@ -93,7 +93,7 @@ fn writes_say_what_they_did_and_a_key_is_taken_once() {
     let (first, other) = (of_id(1), of_id(9));
     let set = DocumentBuf::of(|of| of.document("$set", |of| of.int("half", 7)));
     let update = |filter, upsert| Update { filter, update: set.get(), upsert };
-    let changed = |session: &mut _, update| ask(session, Command::Update { of: "t", update }).unwrap().0;
+    let changed = |session: &mut _, update| fetch(session, Command::Update { of: "t", update }).unwrap().0;
     let done = |matched, modified, upserted| Done { matched, modified, upserted, ..Done::default() };
     assert_eq!(changed(&mut session, update(first.get(), false)), done(1, 1, 0));
     assert_eq!(changed(&mut session, update(first.get(), false)), done(1, 0, 0), "it holds that already");
@@ -105,17 +105,17 @@ fn writes_say_what_they_did_and_a_key_is_taken_once() {
         projection: Document::EMPTY,
         new,
     };
-    let (shown, ids) = ask(&mut session, modify(first.get(), true)).unwrap();
+    let (shown, ids) = fetch(&mut session, modify(first.get(), true)).unwrap();
     assert_eq!((shown.documents, ids), (1, vec![1]));
-    assert_eq!(ask(&mut session, modify(of_id(77).get(), false)).unwrap().0.documents, 0);
+    assert_eq!(fetch(&mut session, modify(of_id(77).get(), false)).unwrap().0.documents, 0);
     let mut documents = Documents::default();
     [20, 1, 21].into_iter().for_each(|id| documents.push(|of| of.int("_id", id)));
-    let error = ask(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
+    let error = fetch(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
     assert!(matches!(error, EngineError::Duplicate(code) if code.vendor == 11000), "{error}");
     let delete = |filter, all| Command::Delete { from: "t", filter, all };
-    assert_eq!(ask(&mut session, delete(first.get(), false)).unwrap().0.matched, 1);
+    assert_eq!(fetch(&mut session, delete(first.get(), false)).unwrap().0.matched, 1);
     // These are 0, 2, 9, and 20, the document at which the insert ended.
-    assert_eq!(ask(&mut session, delete(Document::EMPTY, true)).unwrap().0.matched, 4);
+    assert_eq!(fetch(&mut session, delete(Document::EMPTY, true)).unwrap().0.matched, 4);
     let error = session.run(DocumentBuf::of(|of| of.text("nonsense", "t")).get()).unwrap_err().to_string();
     assert!(error.contains("CommandNotFound") && error.contains("in: { \"nonsense\""), "{error}");
 }
@@ -134,31 +134,31 @@ fn transactions_are_atomic_and_conflict_on_one_document() {
     documents.push(|of| of.int("_id", 50));
     let insert = Command::Insert { into: "t", documents: &documents };
     for (end, there) in [(Command::Abort, 3), (Command::Commit, 4)] {
-        ask(&mut one, Command::Begin).unwrap();
-        ask(&mut one, insert).unwrap();
-        assert_eq!(ask(&mut one, all()).unwrap().0.documents, 4, "it sees what it has done");
-        assert_eq!(ask(&mut other, all()).unwrap().0.documents, 3, "nobody else does");
-        ask(&mut one, end).unwrap();
-        assert_eq!(ask(&mut other, all()).unwrap().0.documents, there);
+        fetch(&mut one, Command::Begin).unwrap();
+        fetch(&mut one, insert).unwrap();
+        assert_eq!(fetch(&mut one, all()).unwrap().0.documents, 4, "it sees what it has done");
+        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, 3, "nobody else does");
+        fetch(&mut one, end).unwrap();
+        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, there);
     }
-    ask(&mut one, Command::Begin).unwrap();
-    ask(&mut one, inc).unwrap();
-    ask(&mut other, Command::Begin).unwrap();
-    let error = ask(&mut other, inc).unwrap_err();
+    fetch(&mut one, Command::Begin).unwrap();
+    fetch(&mut one, inc).unwrap();
+    fetch(&mut other, Command::Begin).unwrap();
+    let error = fetch(&mut other, inc).unwrap_err();
     assert!(error.is_conflict(), "{error}");
-    ask(&mut other, Command::Abort).unwrap();
-    ask(&mut one, Command::Commit).unwrap();
-    ask(&mut other, Command::Begin).unwrap();
-    ask(&mut other, inc).unwrap();
-    ask(&mut other, Command::Commit).unwrap();
+    fetch(&mut other, Command::Abort).unwrap();
+    fetch(&mut one, Command::Commit).unwrap();
+    fetch(&mut other, Command::Begin).unwrap();
+    fetch(&mut other, inc).unwrap();
+    fetch(&mut other, Command::Commit).unwrap();
     let taken = DocumentBuf::of(|of| of.int("half", 2));
-    assert_eq!(ask(&mut one, Command::Count { of: "t", filter: taken.get() }).unwrap().0.matched, 1);
+    assert_eq!(fetch(&mut one, Command::Count { of: "t", filter: taken.get() }).unwrap().0.matched, 1);
     // A duplicate key fails the transaction too, so it can no longer be committed.
-    ask(&mut one, Command::Begin).unwrap();
-    assert!(matches!(ask(&mut one, insert).unwrap_err(), EngineError::Duplicate(_)));
-    let error = ask(&mut one, Command::Commit).unwrap_err().to_string();
+    fetch(&mut one, Command::Begin).unwrap();
+    assert!(matches!(fetch(&mut one, insert).unwrap_err(), EngineError::Duplicate(_)));
+    let error = fetch(&mut one, Command::Commit).unwrap_err().to_string();
     assert!(error.contains("it was aborted"), "{error}");
-    ask(&mut one, all()).unwrap();
+    fetch(&mut one, all()).unwrap();
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_server_alone_has_no_transactions_and_says_so() {
     let server = SecantusDb::start(&["--standalone"]);
     let mut session = session(&server);
     assert!(!session.has_transactions());
-    let error = ask(&mut session, Command::Begin).unwrap_err().to_string();
+    let error = fetch(&mut session, Command::Begin).unwrap_err().to_string();
     assert!(error.contains("replica set"), "{error}");
     fill(&mut session, 2);
 }
@@ -196,8 +196,8 @@ fn a_password_is_proven() {
     assert!(error.contains("18") && error.contains("check the user's name"), "{error}");
     assert!(refused(&login("")).contains("no password"));
     // Anonymous users can connect, but may not run any command.
-    let mut nobody = MongoSession::connect(&target(&server), &SessionOptions::to("lab")).unwrap();
-    let error = ask(&mut nobody, all()).unwrap_err().to_string();
+    let mut no_user = MongoSession::connect(&target(&server), &SessionOptions::to("lab")).unwrap();
+    let error = fetch(&mut no_user, all()).unwrap_err().to_string();
     assert!(error.contains("13") && error.contains("log in"), "{error}");
 }
 
@@ -211,19 +211,19 @@ fn killed_server_is_lost_and_restarted_server_reconnects() {
     let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("lab") };
     let mut again = MongoSession::connect(&target(&server), &options).unwrap();
     fill(&mut fails, 3);
-    ask(&mut again, Command::Begin).unwrap();
-    ask(&mut again, all()).unwrap();
+    fetch(&mut again, Command::Begin).unwrap();
+    fetch(&mut again, all()).unwrap();
     server.kill();
-    assert!(matches!(ask(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
-    assert!(matches!(ask(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
+    assert!(matches!(fetch(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
+    assert!(matches!(fetch(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
     let restarted = std::thread::spawn(move || {
         server.start_again();
         server
     });
-    let error = ask(&mut again, all()).unwrap_err();
+    let error = fetch(&mut again, all()).unwrap_err();
     assert!(matches!(error, EngineError::CutOff(_)), "{error}");
     let _server = restarted.join().unwrap();
-    assert_eq!(ask(&mut again, all()).unwrap().0.documents, 3);
+    assert_eq!(fetch(&mut again, all()).unwrap().0.documents, 3);
     assert_eq!((options.counts.connections_lost.load(Relaxed), options.counts.reconnects.load(Relaxed)), (1, 1));
 }
 
@@ -239,11 +239,11 @@ fn tls_connection_works_and_is_verified_on_request() {
         let target = Target { tls, ..target(&server) };
         let mut session = MongoSession::connect(&target, &SessionOptions::to("lab")).unwrap();
         fill(&mut session, 1000);
-        assert_eq!(ask(&mut session, all()).unwrap().0.documents, 1000);
-        ask(&mut session, Command::Delete { from: "t", filter: Document::EMPTY, all: true }).unwrap();
+        assert_eq!(fetch(&mut session, all()).unwrap().0.documents, 1000);
+        fetch(&mut session, Command::Delete { from: "t", filter: Document::EMPTY, all: true }).unwrap();
     }
-    let stranger = Target { tls: Tls::Verified { ca: None }, ..target(&server) };
-    let error = Admin::connect(&stranger, TIMEOUT).err().unwrap().to_string();
+    let outsider = Target { tls: Tls::Verified { ca: None }, ..target(&server) };
+    let error = Admin::connect(&outsider, TIMEOUT).err().unwrap().to_string();
     assert!(error.contains("TLS: "), "{error}");
     assert!(Admin::connect(&target(&server), TIMEOUT).is_err(), "nobody is heard in the clear");
 }

@@ -17,7 +17,7 @@ use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mongodb::{Admin, MongoError, OnLost, SessionOptions, Tls};
-use support::{Server, ask, batch, find, hello, ok, refused};
+use support::{Server, batch, fetch, find, hello, ok, refused};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -44,10 +44,10 @@ fn large_results_are_fetched_with_get_more_to_the_end() {
     });
     let mut session = server.session(&SessionOptions::to("db"));
     for _ in 0..2 {
-        let (done, ids) = ask(&mut session, find(Document::EMPTY)).unwrap();
+        let (done, ids) = fetch(&mut session, find(Document::EMPTY)).unwrap();
         assert_eq!((done.documents, ids), (5, vec![0, 1, 2, 3, 4]));
     }
-    let names: Vec<_> = server.asked().iter().map(|command| format!("{command:?}")).collect();
+    let names: Vec<_> = server.requested().iter().map(|command| format!("{command:?}")).collect();
     assert_eq!(names[1], "{ \"getMore\": 77, \"collection\": \"t\", \"$db\": \"db\" }");
     let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
     let all = admin.all("db", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
@@ -82,10 +82,10 @@ fn commands_are_what_the_manual_shows() {
         Command::Delete { from: "t", filter, all: false },
         Command::Count { of: "t", filter },
     ] {
-        ask(&mut session, command).unwrap();
+        fetch(&mut session, command).unwrap();
     }
     session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
-    let asked: Vec<_> = server.asked().iter().map(|command| format!("{command:?}")).collect();
+    let requested: Vec<_> = server.requested().iter().map(|command| format!("{command:?}")).collect();
     let concern = "\"writeConcern\": { \"j\": true }, \"$db\": \"db\" }";
     let wanted = [
         "{ \"find\": \"t\", \"filter\": { \"_id\": 7 }, \"sort\": { \"_id\": -1 }, \"projection\": { \"_id\": 7 }, \
@@ -109,10 +109,10 @@ fn commands_are_what_the_manual_shows() {
             .to_owned(),
         "{ \"create\": \"t\", \"$db\": \"db\" }".to_owned(),
     ];
-    for (asked, wanted) in asked.iter().zip(&wanted) {
-        assert_eq!(asked, wanted);
+    for (requested, wanted) in requested.iter().zip(&wanted) {
+        assert_eq!(requested, wanted);
     }
-    assert_eq!(asked.len(), wanted.len());
+    assert_eq!(requested.len(), wanted.len());
 }
 
 #[test]
@@ -128,57 +128,62 @@ fn a_transaction_begins_with_its_first_command_and_ends_once() {
     let id = of_id(7);
     assert!(session.has_transactions());
     for end in [Command::Commit, Command::Abort] {
-        ask(&mut session, Command::Begin).unwrap();
-        assert!(ask(&mut session, Command::Begin).unwrap_err().to_string().contains("end it first"));
-        ask(&mut session, find(id.get())).unwrap();
-        ask(&mut session, update(id.get(), id.get())).unwrap();
-        ask(&mut session, end).unwrap();
+        fetch(&mut session, Command::Begin).unwrap();
+        assert!(fetch(&mut session, Command::Begin).unwrap_err().to_string().contains("end it first"));
+        fetch(&mut session, find(id.get())).unwrap();
+        fetch(&mut session, update(id.get(), id.get())).unwrap();
+        fetch(&mut session, end).unwrap();
     }
     // A transaction without commands needs no server.
     for end in [Command::Commit, Command::Abort, Command::Commit] {
-        ask(&mut session, Command::Begin).unwrap();
-        ask(&mut session, end).unwrap();
-        ask(&mut session, end).unwrap();
+        fetch(&mut session, Command::Begin).unwrap();
+        fetch(&mut session, end).unwrap();
+        fetch(&mut session, end).unwrap();
     }
     drop(session);
     let since = Instant::now();
-    while !server.asked().iter().any(|command| has(command, "endSessions")) {
+    while !server.requested().iter().any(|command| has(command, "endSessions")) {
         assert!(since.elapsed() < TIMEOUT);
         std::thread::yield_now();
     }
     let mut again = server.session(&options);
-    ask(&mut again, find(id.get())).unwrap();
-    let asked = server.asked();
-    let names: Vec<_> = asked.iter().map(|command| command.get().iter().next().unwrap().unwrap().0.to_vec()).collect();
+    fetch(&mut again, find(id.get())).unwrap();
+    let requested = server.requested();
+    let names: Vec<_> =
+        requested.iter().map(|command| command.get().iter().next().unwrap().unwrap().0.to_vec()).collect();
     let wanted: [&[u8]; 8] =
         [b"find", b"update", b"commitTransaction", b"find", b"update", b"abortTransaction", b"endSessions", b"find"];
     assert_eq!(names, wanted);
-    let numbers: Vec<_> = asked.iter().map(|command| command.get().int("txnNumber").ok()).collect();
+    let numbers: Vec<_> = requested.iter().map(|command| command.get().int("txnNumber").ok()).collect();
     assert_eq!(numbers, [Some(1), Some(1), Some(1), Some(2), Some(2), Some(2), None, None]);
-    assert!(has(&asked[0], "startTransaction") && has(&asked[0], "readConcern") && !has(&asked[1], "startTransaction"));
+    assert!(
+        has(&requested[0], "startTransaction")
+            && has(&requested[0], "readConcern")
+            && !has(&requested[1], "startTransaction")
+    );
     let id = |command: &DocumentBuf| match command.get().get("lsid").unwrap() {
         Some(Value::Document(id)) => id.blob("id").unwrap().to_vec(),
         _ => Vec::new(),
     };
-    assert!(id(&asked[0]).len() == 16 && id(&asked[0]) == id(&asked[5]) && id(&asked[7]).is_empty());
-    assert_eq!(asked[2].get().blob("$db"), Ok(&b"admin"[..]));
+    assert!(id(&requested[0]).len() == 16 && id(&requested[0]) == id(&requested[5]) && id(&requested[7]).is_empty());
+    assert_eq!(requested[2].get().blob("$db"), Ok(&b"admin"[..]));
 }
 
-fn names(asked: &[DocumentBuf]) -> Vec<String> {
+fn names(requested: &[DocumentBuf]) -> Vec<String> {
     let name = |command: &DocumentBuf| command.get().iter().next().unwrap().unwrap().0.to_vec();
-    asked.iter().map(|command| String::from_utf8(name(command)).unwrap()).collect()
+    requested.iter().map(|command| String::from_utf8(name(command)).unwrap()).collect()
 }
 
 #[test]
 fn a_transaction_begins_with_the_first_command_that_is_sent() {
     let server = Server::new(|_, _| Some(batch("firstBatch", 0..1, 0)));
     let mut session = server.session(&SessionOptions::to("db"));
-    ask(&mut session, Command::Begin).unwrap();
+    fetch(&mut session, Command::Begin).unwrap();
     let nothing = Command::Insert { into: "t", documents: &Documents::default() };
-    assert!(ask(&mut session, nothing).unwrap_err().to_string().contains("no documents"));
-    ask(&mut session, find(of_id(7).get())).unwrap();
-    let asked = server.asked();
-    assert!(asked.len() == 1 && has(&asked[0], "startTransaction"), "{asked:?}");
+    assert!(fetch(&mut session, nothing).unwrap_err().to_string().contains("no documents"));
+    fetch(&mut session, find(of_id(7).get())).unwrap();
+    let requested = server.requested();
+    assert!(requested.len() == 1 && has(&requested[0], "startTransaction"), "{requested:?}");
 }
 
 /// The server releases a dropped session's locks only at its next session cleanup.
@@ -186,15 +191,15 @@ fn a_transaction_begins_with_the_first_command_that_is_sent() {
 fn a_transaction_that_is_left_open_is_aborted_with_its_session() {
     let server = Server::new(|_, _| Some(batch("firstBatch", 0..1, 0)));
     let mut session = server.session(&SessionOptions::to("db"));
-    ask(&mut session, Command::Begin).unwrap();
-    ask(&mut session, find(of_id(7).get())).unwrap();
+    fetch(&mut session, Command::Begin).unwrap();
+    fetch(&mut session, find(of_id(7).get())).unwrap();
     drop(session);
     let since = Instant::now();
-    while server.asked().len() < 3 {
-        assert!(since.elapsed() < TIMEOUT, "{:?}", names(&server.asked()));
+    while server.requested().len() < 3 {
+        assert!(since.elapsed() < TIMEOUT, "{:?}", names(&server.requested()));
         std::thread::yield_now();
     }
-    assert_eq!(names(&server.asked()), ["find", "abortTransaction", "endSessions"]);
+    assert_eq!(names(&server.requested()), ["find", "abortTransaction", "endSessions"]);
 }
 
 #[test]
@@ -215,17 +220,17 @@ fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
     let id = of_id(7);
     let mut documents = Documents::default();
     documents.embed(id.get());
-    ask(&mut session, Command::Begin).unwrap();
-    let error = ask(&mut session, update(id.get(), id.get())).unwrap_err();
+    fetch(&mut session, Command::Begin).unwrap();
+    let error = fetch(&mut session, update(id.get(), id.get())).unwrap_err();
     assert_eq!(error.to_string(), "conflict: write conflict: error 112");
     // The server has aborted it already, which is no error.
-    ask(&mut session, Command::Abort).unwrap();
-    ask(&mut session, Command::Begin).unwrap();
-    let error = ask(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
+    fetch(&mut session, Command::Abort).unwrap();
+    fetch(&mut session, Command::Begin).unwrap();
+    let error = fetch(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
     assert!(matches!(error, EngineError::Duplicate(code) if code.vendor == 11000));
-    let error = ask(&mut session, Command::Commit).unwrap_err().to_string();
+    let error = fetch(&mut session, Command::Commit).unwrap_err().to_string();
     assert!(error.contains("had failed, and it was aborted"), "{error}");
-    let error = ask(&mut session, find(id.get())).unwrap_err().to_string();
+    let error = fetch(&mut session, find(id.get())).unwrap_err().to_string();
     assert_eq!(error, "execute: error 1: no");
     assert_eq!(options.counts.write_conflicts.load(Relaxed), 1);
     assert_eq!(options.counts.transient_errors.load(Relaxed), 0);
@@ -246,9 +251,9 @@ fn commit_with_unknown_outcome_is_retried_once() {
         let options = SessionOptions::to("db");
         let mut session = server.session(&options);
         let transaction = |session: &mut _| {
-            ask(session, Command::Begin)?;
-            ask(session, find(Document::EMPTY))?;
-            ask(session, Command::Commit)
+            fetch(session, Command::Begin)?;
+            fetch(session, find(Document::EMPTY))?;
+            fetch(session, Command::Commit)
         };
         transaction(&mut session).unwrap();
         // Both answers leave the outcome open, so the error is reported unchanged.
@@ -277,30 +282,30 @@ fn reconnect_after_shutdown_aborts_the_open_transaction() {
     let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
     let mut session = server.session(&options);
     for _ in 0..2 {
-        ask(&mut session, Command::Begin).unwrap();
-        ask(&mut session, find(Document::EMPTY)).unwrap();
-        let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+        fetch(&mut session, Command::Begin).unwrap();
+        fetch(&mut session, find(Document::EMPTY)).unwrap();
+        let error = fetch(&mut session, find(Document::EMPTY)).unwrap_err();
         assert!(matches!(error, EngineError::CutOff(_)), "{error}");
-        ask(&mut session, Command::Abort).unwrap();
+        fetch(&mut session, Command::Abort).unwrap();
     }
-    ask(&mut session, find(Document::EMPTY)).unwrap();
-    let aborted = server.asked().iter().filter(|command| has(command, "abortTransaction")).count();
+    fetch(&mut session, find(Document::EMPTY)).unwrap();
+    let aborted = server.requested().iter().filter(|command| has(command, "abortTransaction")).count();
     assert_eq!((aborted, options.counts.reconnects.load(Relaxed)), (2, 2));
     assert_eq!(options.counts.connections_lost.load(Relaxed), 2);
 
     let fails = SessionOptions::to("db");
     let server = Server::new(|_, _| None);
     let mut session = server.session(&fails);
-    let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+    let error = fetch(&mut session, find(Document::EMPTY)).unwrap_err();
     assert!(matches!(&error, EngineError::Lost(why) if why.contains("closed the connection")), "{error}");
-    assert!(matches!(ask(&mut session, find(Document::EMPTY)).unwrap_err(), EngineError::Lost(_)));
+    assert!(matches!(fetch(&mut session, find(Document::EMPTY)).unwrap_err(), EngineError::Lost(_)));
 }
 
 /// Each command was refused until the server was elected, and each refusal counted as another lost connection.
 #[test]
 fn a_server_is_back_when_it_takes_writes_again() {
-    let (mut greetings, told) = (0, Arc::new(AtomicU64::new(0)));
-    let (greeted, mut finds) = (told.clone(), 0);
+    let (mut greetings, reported) = (0, Arc::new(AtomicU64::new(0)));
+    let (greeted, mut finds) = (reported.clone(), 0);
     let server = Server::that_greets(
         move || {
             greetings += 1;
@@ -315,10 +320,10 @@ fn a_server_is_back_when_it_takes_writes_again() {
     );
     let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
     let mut session = server.session(&options);
-    assert!(matches!(ask(&mut session, find(Document::EMPTY)), Err(EngineError::CutOff(_))));
+    assert!(matches!(fetch(&mut session, find(Document::EMPTY)), Err(EngineError::CutOff(_))));
     assert!(session.hello().is_writable);
-    assert_eq!((told.load(Relaxed), options.counts.reconnects.load(Relaxed)), (4, 1));
-    assert_eq!(ask(&mut session, find(Document::EMPTY)).unwrap().0.documents, 1);
+    assert_eq!((reported.load(Relaxed), options.counts.reconnects.load(Relaxed)), (4, 1));
+    assert_eq!(fetch(&mut session, find(Document::EMPTY)).unwrap().0.documents, 1);
     assert_eq!(options.counts.connections_lost.load(Relaxed), 1);
 }
 
@@ -342,21 +347,21 @@ fn administration_waits_for_a_server_that_takes_writes_again() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_sent() {
+fn mistakes_are_reported_before_anything_is_sent() {
     let server = Server::new(|_, _| Some(ok(|of| of.small("n", 0))));
     let mut session = server.session(&SessionOptions::to("db"));
     let none = Documents::default();
-    let error = ask(&mut session, Command::Insert { into: "t", documents: &none }).unwrap_err().to_string();
+    let error = fetch(&mut session, Command::Insert { into: "t", documents: &none }).unwrap_err().to_string();
     assert!(error.contains("no documents"), "{error}");
     let mut many = Documents::default();
     let megabyte = vec![7; 1 << 20];
     (0..50).for_each(|_| many.push(|of| of.binary("data", &megabyte)));
-    let error = ask(&mut session, Command::Insert { into: "t", documents: &many }).unwrap_err().to_string();
+    let error = fetch(&mut session, Command::Insert { into: "t", documents: &many }).unwrap_err().to_string();
     assert!(error.contains("50 documents of"), "{error}");
     session.submit(find(Document::EMPTY)).unwrap();
     let error = session.submit(find(Document::EMPTY)).unwrap_err().to_string();
     assert!(error.contains("has not been taken"), "{error}");
-    assert!(server.asked().is_empty());
+    assert!(server.requested().is_empty());
     for tls in [Tls::Required, Tls::Preferred] {
         let target = rumba_protocol_mongodb::Target { tls, ..server.target() };
         let error = Admin::connect(&target, TIMEOUT).err().unwrap();
@@ -370,7 +375,7 @@ fn an_answer_to_something_else_ends_the_session() {
     let server = Server::new(|_, _| Some(ok(|_| {})));
     let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
     let mut session = server.session(&options);
-    let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+    let error = fetch(&mut session, find(Document::EMPTY)).unwrap_err();
     assert!(matches!(&error, EngineError::Lost(why) if why.contains("without a cursor")), "{error}");
 }
 
@@ -396,23 +401,23 @@ fn with_a_driver_a_client_waits_without_its_thread() {
         Some(batch(if name == "find" { "firstBatch" } else { "nextBatch" }, 0..2, i64::from(name == "find")))
     });
     let mut session = server.session(&SessionOptions::to("db"));
-    let heard = Rc::new(RecordingDriver::default());
-    let _driven = drive_with(heard.clone());
+    let received = Rc::new(RecordingDriver::default());
+    let _driven = drive_with(received.clone());
     session.submit(find(Document::EMPTY)).unwrap();
     let mut context = Context::from_waker(Waker::noop());
-    let (mut asked, mut seen, since) = (0, 0, Instant::now());
+    let (mut requested, mut seen, since) = (0, 0, Instant::now());
     let done = loop {
         assert!(since.elapsed() < TIMEOUT);
         match session.poll_answer(&mut context, &mut |_| seen += 1) {
             Poll::Ready(done) => break done.unwrap(),
-            Poll::Pending if asked == server.asked().len() => std::thread::yield_now(),
+            Poll::Pending if requested == server.requested().len() => std::thread::yield_now(),
             Poll::Pending => {
-                asked = server.asked().len();
+                requested = server.requested().len();
                 send.send(()).unwrap();
             }
         }
     };
-    assert_eq!((done.documents, seen, asked), (4, 4, 2));
-    let waits = heard.0.borrow();
+    assert_eq!((done.documents, seen, requested), (4, 4, 2));
+    let waits = received.0.borrow();
     assert!(waits.len() >= 2 && waits.iter().all(|wait| matches!(wait, Wait::Readable(_))), "{waits:?}");
 }

@@ -3,7 +3,7 @@
 
 use rumba_engine_api::sql::Row;
 use rumba_protocol_mysql::WireError;
-use rumba_protocol_mysql::codec::answer::{self, Head, MORE_RESULTS, Next, Wording};
+use rumba_protocol_mysql::codec::answer::{self, Capabilities, Head, MORE_RESULTS, Next};
 use rumba_protocol_mysql::codec::column;
 use rumba_protocol_mysql::codec::row::{self, BinaryRow, Column, TextRow};
 use rumba_protocol_mysql::codec::{Malformed, frame};
@@ -20,7 +20,7 @@ const LOCAL: u8 = 32;
 /// Answers to statements, or to preparing one.
 pub fn answers(input: &[u8]) {
     let Some((&how, frames)) = input.split_first() else { return };
-    let wording = Wording { deprecate_eof: how & DEPRECATE_EOF != 0, cache_metadata: how & CACHE_METADATA != 0 };
+    let wording = Capabilities { deprecate_eof: how & DEPRECATE_EOF != 0, cache_metadata: how & CACHE_METADATA != 0 };
     let mut packets = Packets(frames.to_vec()).into_iter();
     // A malformed packet must be refused with an error.
     let _ = if how & PREPARED != 0 {
@@ -63,7 +63,7 @@ fn prepared(first: &[u8], packets: &mut dyn Iterator<Item = Vec<u8>>) -> Result<
 
 fn answer_by_answer(
     packets: &mut dyn Iterator<Item = Vec<u8>>,
-    wording: Wording,
+    wording: Capabilities,
     binary: bool,
 ) -> Result<(), Malformed> {
     let mut columns: Vec<Column> = Vec::new();
@@ -103,7 +103,7 @@ fn answer_by_answer(
 /// Reads rows to their end; returns the status flags that end them.
 fn rows(
     packets: &mut dyn Iterator<Item = Vec<u8>>,
-    wording: Wording,
+    wording: Capabilities,
     columns: &mut [Column],
     binary: bool,
 ) -> Result<u16, Malformed> {

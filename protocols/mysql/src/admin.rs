@@ -8,9 +8,6 @@ use crate::connection::Connection;
 use crate::query::query;
 use crate::{Target, WireError};
 
-/// utf8mb4_general_ci, which every server since MySQL 5.5.3 knows.
-const COLLATION: u8 = 45;
-
 /// The rows of an answer, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -33,7 +30,7 @@ impl Admin {
     /// # Errors
     /// See [`WireError`].
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, WireError> {
-        let connection = Connection::open(target, COLLATION, Instant::now() + timeout)?;
+        let connection = Connection::open(target, Instant::now() + timeout)?;
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
@@ -43,7 +40,7 @@ impl Admin {
     /// # Errors
     /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), WireError> {
-        let connect = || Connection::open(&self.target, COLLATION, Instant::now() + CONNECT);
+        let connect = || Connection::open(&self.target, Instant::now() + CONNECT);
         self.connection = insist(connect, WireError::may_pass)?;
         Ok(())
     }

@@ -8,11 +8,19 @@ use std::time::Instant;
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use rumba_transport::{Ready, Stream, TransportError, tls_client};
 
-use crate::codec::answer::Wording;
+use crate::codec::answer::Capabilities;
 use crate::codec::frame;
-use crate::handshake::{self, Agreed, Caller, Login, Step};
-use crate::receive::Receive;
+use crate::handshake::{self, Agreed, Caller, Greeting, Login, Step};
+use crate::receive::{BEFORE_LOGIN, LONGEST, Receive};
 use crate::{Address, Target, WireError};
+
+/// utf8mb4_general_ci, which every server since MySQL 5.5.3 knows. Texts, names and passwords are UTF-8 in this program
+/// and in scripts. A session whose tables have another character set names it in its setup.
+const COLLATION: u8 = 45;
+/// The command that deallocates a prepared statement, and has no answer.
+pub(crate) const STATEMENT_CLOSE: u8 = 0x19;
+/// The command that ends a session, in its frame.
+const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 
 /// An authenticated connection.
 pub(crate) struct Connection {
@@ -22,7 +30,7 @@ pub(crate) struct Connection {
     pub(crate) send: Vec<u8>,
     pub(crate) sent: usize,
     /// The format of the server's answers.
-    pub(crate) wording: Wording,
+    pub(crate) wording: Capabilities,
     /// Whether the server supports COM_STMT_BULK_EXECUTE.
     pub(crate) bulk: bool,
     /// The version in the server's greeting.
@@ -33,24 +41,36 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects and logs in, before `deadline`.
-    pub(crate) fn open(target: &Target, collation: u8, deadline: Instant) -> Result<Self, WireError> {
+    pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, WireError> {
+        let began = Instant::now();
+        let address = &target.address;
+        let stream = Stream::connect(address, deadline);
+        let stream = stream.map_err(|error| WireError::unreachable(address, error, began.elapsed()))?;
         let mut connection = Self {
-            stream: Stream::connect(&target.address, deadline)?,
+            stream,
             receive: Receive::new(),
             send: Vec::new(),
             sent: 0,
-            wording: Wording::default(),
+            wording: Capabilities::default(),
             bulk: false,
             version: String::new(),
             status: 0,
         };
-        connection.enter(target, collation, Some(deadline))?;
+        connection.receive.limit(BEFORE_LOGIN);
+        let greeting = connection.greeting(deadline);
+        let greeting = greeting.map_err(|error| error.awaiting("the greeting", address, began.elapsed()))?;
+        let entered = connection.log_in(target, greeting, Some(deadline));
+        entered.map_err(|error| error.awaiting("the answer to the login", address, began.elapsed()))?;
+        connection.receive.limit(LONGEST);
         Ok(connection)
     }
 
-    fn enter(&mut self, target: &Target, collation: u8, deadline: Option<Instant>) -> Result<(), WireError> {
-        let packet = self.read(deadline)?;
-        let greeting = handshake::greeting(self.receive.at(packet))?;
+    fn greeting(&mut self, deadline: Instant) -> Result<Greeting, WireError> {
+        let packet = self.read(Some(deadline))?;
+        handshake::greeting(self.receive.at(packet))
+    }
+
+    fn log_in(&mut self, target: &Target, greeting: Greeting, deadline: Option<Instant>) -> Result<(), WireError> {
         let tls = tls_client(&target.tls, &target.address)?;
         let agreed = Agreed::with(&greeting, tls.is_some(), target.database.is_some());
         let is_offered = agreed.capabilities.contains(CapabilityFlags::CLIENT_SSL);
@@ -61,7 +81,7 @@ impl Connection {
                     greeting.version,
                 )));
             }
-            self.put(&agreed.opening(collation));
+            self.put(&agreed.opening(COLLATION));
             self.write(deadline)?;
             self.stream.encrypt(tls);
         }
@@ -69,7 +89,7 @@ impl Connection {
             user: &target.user,
             password: target.password.reveal(),
             database: target.database.as_deref(),
-            collation,
+            collation: COLLATION,
             tls: self.stream.is_encrypted(),
             local: matches!(target.address, Address::Socket(_)),
         };
@@ -147,11 +167,73 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Sends COM_QUIT, so that the server does not count an aborted connection.
+    /// Takes leave, so that the server does not count an aborted connection.
     fn drop(&mut self) {
-        const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
-        if self.send.is_empty() && !self.version.is_empty() {
-            let _ = self.stream.write(&QUIT);
+        // Without a version, the login is not complete.
+        if self.version.is_empty() {
+            return;
         }
+        if let Some(bytes) = leave(&self.send, self.sent) {
+            // The socket is closed next, whether or not it has space for these few bytes.
+            let _ = self.stream.write(&bytes);
+        }
+    }
+}
+
+/// The last bytes of a connection whose send buffer is sent up to `sent`: the unsent deallocations, and COM_QUIT.
+/// Unsent statements are left out, because their answers are not awaited. `None` if a command is sent in part, because
+/// the server would take these bytes for its rest.
+fn leave(send: &[u8], sent: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(QUIT.len());
+    let mut rest = send;
+    loop {
+        let start = send.len() - rest.len();
+        let command = frame::next(&mut rest);
+        let end = send.len() - rest.len();
+        match command {
+            Some(_) if end <= sent => {}
+            Some(command) if start >= sent => {
+                if command.first() == Some(&STATEMENT_CLOSE) {
+                    out.extend_from_slice(&send[start..end]);
+                }
+            }
+            // The end of the buffer, or a command of several frames, whose length is not needed.
+            None if start >= sent => break,
+            Some(_) | None => return None,
+        }
+    }
+    out.extend_from_slice(&QUIT);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most scripts close their statements last. The deallocations waited in the send buffer, so neither they nor
+    /// COM_QUIT were sent, and the server logged each client as an aborted connection.
+    #[test]
+    fn a_connection_takes_leave_unless_a_command_is_cut() {
+        let framed = |payload: &[u8]| {
+            let mut out = Vec::new();
+            let at = frame::start(&mut out);
+            out.extend_from_slice(payload);
+            frame::finish(&mut out, at, 0);
+            out
+        };
+        let close = framed(&[STATEMENT_CLOSE, 7, 0, 0, 0]);
+        let commit = framed(b"\x03COMMIT");
+        assert_eq!(leave(&[], 0), Some(QUIT.to_vec()));
+        assert_eq!(leave(&close, 0), Some([&close[..], &QUIT].concat()));
+        assert_eq!(leave(&close, close.len()), Some(QUIT.to_vec()), "it is sent");
+        let both = [&close[..], &commit].concat();
+        assert_eq!(leave(&both, 0), Some([&close[..], &QUIT].concat()), "what nobody waits for is not done");
+        assert_eq!(leave(&both, close.len()), Some(QUIT.to_vec()));
+        for cut in [1, close.len() - 1, close.len() + 1, both.len() - 1] {
+            assert_eq!(leave(&both, cut), None, "{cut} bytes are sent");
+        }
+        let long = framed(&vec![3; frame::FULL]);
+        assert_eq!(leave(&long, 0), Some(QUIT.to_vec()));
+        assert_eq!(leave(&long, 5), None);
     }
 }

@@ -1,10 +1,20 @@
 //! Errors between client and server.
 
-use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
-use rumba_transport::TransportError;
+use std::io;
+use std::time::Duration;
 
+use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
+use rumba_transport::{TransportError, server_text};
+
+use crate::Address;
 use crate::codec::Malformed;
 use crate::codec::answer::Refusal;
+
+/// The numbers of MariaDB's client library, with which sysbench is built, for a server that cannot be connected to, and
+/// for a host name without an address. Scripts and users know them.
+pub const UNREACHABLE: [u32; 2] = [CONNECTION_ERROR, UNKNOWN_HOST];
+const CONNECTION_ERROR: u32 = 2002;
+const UNKNOWN_HOST: u32 = 2005;
 
 /// An error between client and server.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +29,23 @@ pub enum WireError {
         /// The server's message.
         message: String,
     },
+    /// No connection could be made.
+    #[error("{what}: {cause}")]
+    Unreachable {
+        /// The number and the words of MariaDB's client library.
+        refusal: (u32, String),
+        /// The failed operation.
+        what: String,
+        /// The system's error.
+        cause: io::Error,
+    },
     /// The connection failed or was lost.
     #[error("{what}: {cause}")]
     Io {
         /// The failed operation.
         what: String,
         /// The system's error.
-        cause: std::io::Error,
+        cause: io::Error,
     },
     /// The request is impossible; nothing was sent, and the connection is unchanged.
     #[error("{0}")]
@@ -41,12 +61,49 @@ pub enum WireError {
 impl WireError {
     /// The error for a server's refusal, with a remedy if there is a common one.
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
-        let mut message = String::from_utf8_lossy(refusal.message).into_owned();
+        let mut message = server_text(refusal.message);
         if let Some(remedy) = remedy(refusal.code) {
             message.push_str("; ");
             message.push_str(remedy);
         }
         WireError::Server { code: refusal.code, sqlstate: SqlState(refusal.state), message }
+    }
+
+    /// The error of a connection attempt that has taken this long.
+    #[cold]
+    pub(crate) fn unreachable(address: &Address, error: TransportError, waited: Duration) -> Self {
+        let (what, cause) = match error {
+            TransportError::Io { what, cause } => (what, cause),
+            TransportError::Tls(words) => return WireError::Tls(words),
+        };
+        let number = number_of(&cause);
+        let refusal = match address {
+            Address::Socket(path) => {
+                let words = format!("Can't connect to local server through socket '{}' ({number})", path.display());
+                (CONNECTION_ERROR, words)
+            }
+            // The transport's kind of error for a name without an address.
+            Address::Tcp { host, .. } if cause.kind() == io::ErrorKind::NotFound => {
+                (UNKNOWN_HOST, format!("Unknown server host '{host}'"))
+            }
+            Address::Tcp { host, .. } => (CONNECTION_ERROR, format!("Can't connect to server on '{host}' ({number})")),
+        };
+        WireError::Unreachable { refusal, what, cause: timed(cause, waited) }
+    }
+
+    /// Adds the stage of the login and the address to a lost connection. A server may accept a connection and then say
+    /// nothing.
+    #[cold]
+    pub(crate) fn awaiting(self, awaited: &str, address: &Address, waited: Duration) -> Self {
+        match self {
+            WireError::Io { cause, .. } if cause.kind() == io::ErrorKind::TimedOut => {
+                WireError::io(format!("waiting for {awaited} of {address}"), timed(cause, waited))
+            }
+            WireError::Io { what, cause } => {
+                WireError::Io { what: format!("{what} {address}, before {awaited}"), cause }
+            }
+            other => other,
+        }
     }
 
     /// Converts to an engine error; `call` is the failed call.
@@ -59,11 +116,14 @@ impl WireError {
             WireError::Server { code, sqlstate, message } => {
                 EngineError::refused(call, ErrorCode::of_server((*code).into(), sqlstate.0), message.as_str())
             }
+            WireError::Unreachable { refusal: (number, words), .. } => {
+                EngineError::refused(call, ErrorCode::of_server(*number, *b"HY000"), format!("{words}; {self}"))
+            }
             other => EngineError::failed(call, other.to_string()),
         }
     }
 
-    pub(crate) fn io(what: impl Into<String>, cause: impl Into<std::io::Error>) -> Self {
+    pub(crate) fn io(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         WireError::Io { what: what.into(), cause: cause.into() }
     }
 
@@ -76,7 +136,7 @@ impl WireError {
     /// Whether the connection is lost, so that a new one may help.
     pub fn is_lost(&self) -> bool {
         match self {
-            WireError::Io { .. } => true,
+            WireError::Unreachable { .. } | WireError::Io { .. } => true,
             WireError::Server { code, .. } => lost(*code),
             WireError::Protocol(_) | WireError::Tls(_) | WireError::Unable(_) => false,
         }
@@ -86,6 +146,10 @@ impl WireError {
 impl From<TransportError> for WireError {
     fn from(error: TransportError) -> Self {
         match error {
+            // Not a lost connection: the server would send the same over a new one.
+            TransportError::Io { cause, .. } if cause.kind() == io::ErrorKind::InvalidData => {
+                WireError::Protocol(cause.to_string())
+            }
             TransportError::Io { what, cause } => WireError::Io { what, cause },
             TransportError::Tls(words) => WireError::Tls(words),
         }
@@ -95,6 +159,26 @@ impl From<TransportError> for WireError {
 impl From<Malformed> for WireError {
     fn from(malformed: Malformed) -> Self {
         WireError::Protocol(malformed.to_string())
+    }
+}
+
+/// The system's number of an error.
+fn number_of(cause: &io::Error) -> i32 {
+    const TIMED_OUT: i32 = 110;
+    match cause.raw_os_error() {
+        Some(number) => number,
+        None if cause.kind() == io::ErrorKind::TimedOut => TIMED_OUT,
+        None => 0,
+    }
+}
+
+/// The same error, with the time waited if that is the reason.
+fn timed(cause: io::Error, waited: Duration) -> io::Error {
+    match cause.kind() {
+        kind @ io::ErrorKind::TimedOut => {
+            io::Error::new(kind, format!("nothing came within {:.1} s", waited.as_secs_f64()))
+        }
+        _ => cause,
     }
 }
 
@@ -121,6 +205,10 @@ fn remedy(code: u16) -> Option<&'static str> {
         1044 => Some("GRANT the user what it needs on this schema"),
         1045 | 1698 => Some("check the user's name, its host part, and the password"),
         1049 => Some("create the schema, or name another one"),
+        1461 => Some(
+            "raise the server's max_prepared_stmt_count to the number of clients times the statements of each, or send \
+             statements as text (prepared = false, or --db-ps-mode=disable)",
+        ),
         1129 | 1130 => Some("let this host connect: the user's host part, or FLUSH HOSTS"),
         3159 => Some("turn TLS on for this connection"),
         _ => None,

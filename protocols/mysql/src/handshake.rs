@@ -6,11 +6,14 @@
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::packets::AuthPlugin;
+use rumba_transport::server_text;
 
-use crate::WireError;
 use crate::codec::Reader;
-use crate::codec::answer::{self, Wording};
+use crate::codec::answer::{self, Capabilities};
+use crate::{WireError, public_key};
 
+/// The request of caching_sha2_password for the server's RSA key.
+const KEY_REQUEST: &[u8] = &[2];
 /// A MariaDB user may have several methods, which the server tries one after the other.
 const MOST_SWITCHES: u32 = 16;
 
@@ -47,7 +50,7 @@ pub fn greeting(packet: &[u8]) -> Result<Greeting, WireError> {
             "the server greets with version {protocol} where MySQL's protocol has 10; is another service listening there?"
         )));
     }
-    let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
+    let version = server_text(reader.until_zero());
     let connection_id = reader.u32(WHAT)?;
     let mut nonce = reader.take(8, WHAT)?.to_vec();
     reader.u8(WHAT)?;
@@ -111,8 +114,8 @@ impl Agreed {
     }
 
     /// The format of the server's answers.
-    pub fn wording(&self) -> Wording {
-        Wording {
+    pub fn wording(&self) -> Capabilities {
+        Capabilities {
             deprecate_eof: self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
             cache_metadata: self.mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
         }
@@ -169,6 +172,8 @@ pub struct Login<'a> {
     caller: Caller<'a>,
     nonce: Vec<u8>,
     method: AuthProc,
+    /// Whether the server's next challenge is its RSA key.
+    awaits_key: bool,
     switches: u32,
 }
 
@@ -213,7 +218,7 @@ impl<'a> Login<'a> {
             _ => AuthPlugin::MysqlNativePassword,
         };
         let method = AuthProc::init(&plugin).map_err(|error| WireError::Protocol(error.to_string()))?;
-        let mut login = Self { caller, nonce, method, switches: 0 };
+        let mut login = Self { caller, nonce, method, awaits_key: false, switches: 0 };
         let first = login.prove(&login.nonce.clone())?.unwrap_or_default();
         let mut out = agreed.opening(caller.collation);
         put_text(&mut out, caller.user.as_bytes())?;
@@ -270,6 +275,7 @@ impl<'a> Login<'a> {
         .unwrap_or(data)
         .to_vec();
         self.method = AuthProc::init(&plugin).map_err(|error| WireError::Protocol(error.to_string()))?;
+        self.awaits_key = false;
         let nonce = self.nonce.clone();
         Ok(Step::Send(self.prove(&nonce)?.unwrap_or_default()))
     }
@@ -278,9 +284,16 @@ impl<'a> Login<'a> {
         if self.nonce.is_empty() && !matches!(self.method, AuthProc::MysqlClearPassword(_)) {
             return Err(WireError::Protocol("the server sent nothing to make the proof with".into()));
         }
+        if self.awaits_key {
+            public_key::check(challenge, self.caller.password)?;
+        }
         let proof = Proof { caller: self.caller, nonce: &self.nonce };
         match self.method.run(proof, challenge) {
-            Ok(Response::Next { packet } | Response::Last { packet }) => Ok(packet),
+            Ok(Response::Next { packet } | Response::Last { packet }) => {
+                let is_sha2 = matches!(self.method, AuthProc::CachingSha2Password(_));
+                self.awaits_key = is_sha2 && packet.as_deref() == Some(KEY_REQUEST);
+                Ok(packet)
+            }
             Err(error) => Err(WireError::Protocol(format!("authentication: {error}"))),
         }
     }

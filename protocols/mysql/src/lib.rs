@@ -8,11 +8,12 @@ mod connection;
 mod error;
 #[doc(hidden)]
 pub mod handshake;
+mod public_key;
 mod query;
 mod receive;
 mod session;
 
 pub use admin::{Admin, Rows};
-pub use error::WireError;
+pub use error::{UNREACHABLE, WireError};
 pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls};
 pub use session::{LoadWay, SessionOptions, Templates, WireCounts, WireSession};

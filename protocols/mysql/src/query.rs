@@ -6,18 +6,30 @@ use crate::codec::Reader;
 use crate::codec::answer::{self, Head, MORE_RESULTS, Next};
 use crate::codec::column;
 use crate::connection::Connection;
+use crate::receive::LONGEST;
 use crate::{Rows, WireError};
 
 /// The command for a statement as text.
 pub(crate) const QUERY: u8 = 0x03;
 
+/// The memory that the answer to an administrative statement may take, with its rows.
+const MOST: usize = 16 << 20;
+
 /// Runs statements; the rows are those of the first that returns any.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, WireError> {
+    connection.receive.limit(MOST);
+    let rows = answers(connection, sql, deadline);
+    connection.receive.limit(LONGEST);
+    rows
+}
+
+fn answers(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, WireError> {
     connection.put_command(QUERY, sql.as_bytes());
     connection.write(deadline)?;
     let mut first = Rows::default();
+    let mut room = Room(MOST);
     loop {
-        let rows = answer(connection, deadline)?;
+        let rows = answer(connection, &mut room, deadline)?;
         if first.columns.is_empty() {
             first = rows;
         }
@@ -28,9 +40,29 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
     }
 }
 
-fn answer(connection: &mut Connection, deadline: Option<Instant>) -> Result<Rows, WireError> {
+/// The memory that the rest of an answer may take.
+struct Room(usize);
+
+impl Room {
+    /// Counts a packet from which so many texts are kept.
+    fn take(&mut self, packet: &[u8], texts: usize) -> Result<(), WireError> {
+        let bytes = packet.len() + (1 + texts) * size_of::<Option<String>>();
+        self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
+            WireError::Protocol(format!(
+                "the answer to an administrative statement takes more than {} MiB; see that the address is that of a \
+                 database server",
+                MOST >> 20
+            ))
+        })?;
+        Ok(())
+    }
+}
+
+fn answer(connection: &mut Connection, room: &mut Room, deadline: Option<Instant>) -> Result<Rows, WireError> {
     let packet = connection.read(deadline)?;
-    let count = match answer::head(connection.receive.at(packet), connection.wording)? {
+    let packet = connection.receive.at(packet);
+    room.take(packet, 0)?;
+    let count = match answer::head(packet, connection.wording)? {
         Head::Done(done) => {
             connection.status = done.status;
             return Ok(Rows::default());
@@ -47,7 +79,9 @@ fn answer(connection: &mut Connection, deadline: Option<Instant>) -> Result<Rows
     let mut rows = Rows::default();
     for _ in 0..count {
         let packet = connection.read(deadline)?;
-        rows.columns.push(text(column::column(connection.receive.at(packet))?.name));
+        let packet = connection.receive.at(packet);
+        room.take(packet, 1)?;
+        rows.columns.push(text(column::column(packet)?.name));
     }
     if !connection.wording.deprecate_eof {
         connection.read(deadline)?;
@@ -56,7 +90,10 @@ fn answer(connection: &mut Connection, deadline: Option<Instant>) -> Result<Rows
         let packet = connection.read(deadline)?;
         let packet = connection.receive.at(packet);
         match answer::next(packet, connection.wording)? {
-            Next::Row => rows.rows.push(row(packet, count)?),
+            Next::Row => {
+                room.take(packet, count)?;
+                rows.rows.push(row(packet, count)?);
+            }
             Next::End { status } => {
                 connection.status = status;
                 return Ok(rows);

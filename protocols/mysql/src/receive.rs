@@ -7,6 +7,13 @@ use rumba_transport::{Incoming, Stream};
 
 use crate::codec::frame::{self, Framed, HEADER};
 
+/// The most bytes of a packet before the login is complete. Greetings, challenges, keys and errors take less than
+/// 1 KiB.
+pub(crate) const BEFORE_LOGIN: usize = 16 << 10;
+/// The most bytes of a packet of a statement's answer: the largest `max_allowed_packet`, with the headers of its
+/// frames.
+pub(crate) const LONGEST: usize = (1 << 30) + (64 << 10);
+
 /// Bytes received but not yet taken.
 pub(crate) struct Receive {
     incoming: Incoming,
@@ -17,6 +24,11 @@ pub(crate) struct Receive {
 impl Receive {
     pub(crate) fn new() -> Self {
         Self { incoming: Incoming::new(HEADER), sequence: 0 }
+    }
+
+    /// Refuses packets of more than this many bytes from here on.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        self.incoming.limit(bytes);
     }
 
     /// Whether there are bytes not yet taken.

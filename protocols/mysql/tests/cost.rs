@@ -89,9 +89,9 @@ fn a_point_select_takes_no_more_instructions_than_allowed() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn point_selects() {
-    let Some(asked) = instructions::asked() else { return };
-    let (mut session, statement) = session(&asked.directory, &SessionOptions::default());
-    for id in 0..asked.operations {
+    let Some(requested) = instructions::requested() else { return };
+    let (mut session, statement) = session(&requested.directory, &SessionOptions::default());
+    for id in 0..requested.operations {
         select(&mut session, statement, id as i64);
     }
 }

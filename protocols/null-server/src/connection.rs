@@ -94,7 +94,7 @@ impl Connection {
 
     /// Whether to receive more from the client: it reads its answers, and few of them are waiting.
     #[inline]
-    pub fn may_be_heard(&self) -> bool {
+    pub fn may_be_received(&self) -> bool {
         !self.is_blocked() && !self.paused
     }
 

@@ -175,7 +175,7 @@ impl EventLoop {
                 let mut lives = true;
                 if flags.contains(EventFlags::OUT) {
                     lives = connection.flush(0).is_ok() && self.resume(slot, &mut connection);
-                } else if connection.may_be_heard() {
+                } else if connection.may_be_received() {
                     lives = self.read(slot, &mut connection, flags.intersects(GOODBYE));
                 }
                 self.put_back(slot, connection, lives);
@@ -227,7 +227,7 @@ impl EventLoop {
                     }
                     // A short receive has emptied the socket. Input of a client that does not read its answers is not
                     // received.
-                    if (bytes < self.buffer.len() && !up_to_the_end) || !connection.may_be_heard() {
+                    if (bytes < self.buffer.len() && !up_to_the_end) || !connection.may_be_received() {
                         return true;
                     }
                     if self.is_stopped() {
@@ -248,7 +248,7 @@ impl EventLoop {
                 return false;
             }
             connection.pause(taken.full);
-            if !taken.full || !connection.may_be_heard() {
+            if !taken.full || !connection.may_be_received() {
                 return true;
             }
             bytes = 0;
@@ -261,7 +261,7 @@ impl EventLoop {
         if connection.is_blocked() {
             return true;
         }
-        self.answer(slot, connection, 0) && (!connection.may_be_heard() || self.read(slot, connection, true))
+        self.answer(slot, connection, 0) && (!connection.may_be_received() || self.read(slot, connection, true))
     }
 
     /// Sends the answers in `out`, or holds those of commands until their time; false at the connection's end.
@@ -323,13 +323,13 @@ impl EventLoop {
                 Arrival::Client(socket, id, mail) if Arc::ptr_eq(&mail, &own) => self.adopt(socket, id),
                 Arrival::Client(socket, id, mail) => mail.give(socket, id),
                 Arrival::Gone => {}
-                Arrival::Nobody => return,
-                Arrival::NotNow => return self.let_nobody_in(),
+                Arrival::NoUser => return,
+                Arrival::NotNow => return self.let_no_user_in(),
             }
         }
     }
 
-    fn let_nobody_in(&mut self) {
+    fn let_no_user_in(&mut self) {
         // If this fails, the loop is only woken more often.
         let _ = self.listen_for(EventFlags::empty());
         self.lets_in = Some(Instant::now() + NOT_NOW);

@@ -71,7 +71,7 @@ pub enum Arrival {
     /// A client that disconnected or was refused; others may be waiting.
     Gone,
     /// No client is waiting.
-    Nobody,
+    NoUser,
     /// The host has no descriptor or no memory for the waiting client.
     NotNow,
 }
@@ -100,7 +100,7 @@ impl Acceptor {
     pub fn accept(&mut self) -> Arrival {
         match rustix::net::accept_with(&self.listener, INHERITED_BY_NONE) {
             Ok(socket) => self.admit(socket),
-            Err(Errno::AGAIN) => Arrival::Nobody,
+            Err(Errno::AGAIN) => Arrival::NoUser,
             Err(Errno::INTR | Errno::CONNABORTED) => Arrival::Gone,
             // The kernel returns this error even if no client is waiting.
             Err(Errno::MFILE | Errno::NFILE) => self.turn_away(),
@@ -128,7 +128,7 @@ impl Acceptor {
                 let _ = rustix::net::send(&socket, &self.refusal, SendFlags::NOSIGNAL);
                 Arrival::Gone
             }
-            Err(Errno::AGAIN) => Arrival::Nobody,
+            Err(Errno::AGAIN) => Arrival::NoUser,
             Err(Errno::INTR | Errno::CONNABORTED) => Arrival::Gone,
             Err(_) => Arrival::NotNow,
         };

@@ -21,7 +21,7 @@ pub enum Statement {
     /// LOAD DATA LOCAL, for which the client must send the file.
     LoadLocal,
     /// A query about the server: SHOW, SELECT without FROM.
-    Asking,
+    Requesting,
 }
 
 /// Returns the kind of a statement.
@@ -31,7 +31,7 @@ pub fn statement(text: &[u8]) -> Statement {
     let (word, rest) = first_word(text);
     let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
     if is("select") {
-        return if has_word(rest, b"from") { Statement::Rows } else { Statement::Asking };
+        return if has_word(rest, b"from") { Statement::Rows } else { Statement::Requesting };
     }
     if ["insert", "update", "delete", "replace"].into_iter().any(is) {
         return Statement::Changed;
@@ -52,7 +52,7 @@ fn rarer(word: &[u8], rest: &[u8], text: &[u8]) -> Statement {
     } else if is("load") {
         if has_word(rest, b"local") { Statement::LoadLocal } else { Statement::Changed }
     } else if ["show", "describe", "desc", "explain", "check", "analyze", "optimize", "repair"].into_iter().any(is) {
-        Statement::Asking
+        Statement::Requesting
     } else if ["with", "values", "table"].into_iter().any(is) || text.first() == Some(&b'(') {
         Statement::Rows
     } else {
@@ -207,8 +207,8 @@ mod tests {
     fn statements_are_known_by_their_first_word() {
         let of = |text: &str| statement(text.as_bytes());
         assert_eq!(of("SELECT c FROM sbtest1 WHERE id=?"), Statement::Rows);
-        assert_eq!(of("select 1"), Statement::Asking);
-        assert_eq!(of("/* driver 8.0 */SELECT  @@session.x AS x, @@from_here AS y"), Statement::Asking);
+        assert_eq!(of("select 1"), Statement::Requesting);
+        assert_eq!(of("/* driver 8.0 */SELECT  @@session.x AS x, @@from_here AS y"), Statement::Requesting);
         assert_eq!(of(" -- why\n # more\n insert into t values (1)"), Statement::Changed);
         assert_eq!(of("START TRANSACTION WITH CONSISTENT SNAPSHOT"), Statement::Begin);
         assert_eq!(of("START REPLICA"), Statement::Done);

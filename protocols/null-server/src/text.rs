@@ -10,7 +10,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_has_the_length_asked_for() {
+    fn text_has_the_requested_length() {
         assert_eq!(groups_of_digits(119).len(), 119);
         assert_eq!(groups_of_digits(0), "");
     }

@@ -14,7 +14,7 @@ fn threads() -> usize {
 }
 
 /// Every client sends a request before any reads its answer.
-fn ask_all(clients: &mut [Client]) {
+fn request_all(clients: &mut [Client]) {
     for client in &mut *clients {
         client.query("UPDATE t SET a=1");
     }
@@ -31,13 +31,13 @@ fn two_threads_serve_a_thousand_changing_clients() {
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| place.client(0)).collect();
     assert!(threads() <= before, "a connection costs no thread");
     for _ in 0..3 {
-        ask_all(&mut clients);
+        request_all(&mut clients);
     }
     // The remaining half is served while the other half disconnects, and new clients take their places.
     clients.truncate(CLIENTS / 2);
-    ask_all(&mut clients);
+    request_all(&mut clients);
     clients.extend((0..CLIENTS / 2).map(|_| place.client(0)));
-    ask_all(&mut clients);
+    request_all(&mut clients);
     // The greeting contains the connection's number, which must be unique among live connections.
     let numbers: std::collections::HashSet<&[u8]> = clients.iter().map(Client::number).collect();
     assert_eq!(numbers.len(), clients.len());

@@ -41,7 +41,7 @@ impl TestServer {
     }
 }
 
-fn ask(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, Vec<u8>)>) {
+fn fetch(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, Vec<u8>)>) {
     let session: &mut dyn DocumentSession = session;
     let mut found = Vec::new();
     let mut visit =
@@ -57,22 +57,22 @@ fn finds_give_the_documents_and_writes_their_numbers() {
     let mut session = place.session();
     let find = Command::Find { of: "t", find: Find::by(Document::EMPTY) };
     let expected: Vec<_> = [1, 2, 3].map(|id| (id, b"07418".to_vec())).into();
-    assert_eq!(ask(&mut session, find), (Done { documents: 3, ..Done::default() }, expected));
+    assert_eq!(fetch(&mut session, find), (Done { documents: 3, ..Done::default() }, expected));
     let mut documents = Documents::default();
     (0..40).for_each(|id| documents.push(|of| of.int("_id", id)));
     let one = DocumentBuf::of(|of| of.int("_id", 1));
     let update = Update { filter: one.get(), update: one.get(), upsert: false };
     assert!(session.has_transactions());
     for _ in 0..3 {
-        ask(&mut session, Command::Begin);
-        assert_eq!(ask(&mut session, Command::Insert { into: "t", documents: &documents }).0.matched, 40);
-        let done = ask(&mut session, Command::Update { of: "t", update }).0;
+        fetch(&mut session, Command::Begin);
+        assert_eq!(fetch(&mut session, Command::Insert { into: "t", documents: &documents }).0.matched, 40);
+        let done = fetch(&mut session, Command::Update { of: "t", update }).0;
         assert_eq!((done.matched, done.modified), (1, 1));
-        assert_eq!(ask(&mut session, Command::Delete { from: "t", filter: one.get(), all: true }).0.matched, 1);
+        assert_eq!(fetch(&mut session, Command::Delete { from: "t", filter: one.get(), all: true }).0.matched, 1);
         let (done, found) =
-            ask(&mut session, Command::FindAndModify { of: "t", update, projection: Document::EMPTY, new: true });
+            fetch(&mut session, Command::FindAndModify { of: "t", update, projection: Document::EMPTY, new: true });
         assert_eq!((done.documents, found[0].0), (1, 1));
-        ask(&mut session, Command::Commit);
+        fetch(&mut session, Command::Commit);
     }
     session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
     session.run(DocumentBuf::of(|of| of.small("fsync", 1)).get()).unwrap();
@@ -106,7 +106,7 @@ fn an_answer_with_a_delay_never_comes_early() {
 }
 
 #[test]
-fn nonsense_ends_a_connection_and_nobody_else_notices() {
+fn invalid_input_closes_only_its_own_connection() {
     let place = TestServer::new(|_| {});
     let says = |bytes: &[u8]| {
         let mut stream = UnixStream::connect(place.socket()).unwrap();
@@ -135,7 +135,7 @@ fn nonsense_ends_a_connection_and_nobody_else_notices() {
     assert_eq!((old[8], old[12]), (7, 1));
     assert!(Document::new(&old[36..]).unwrap().int("maxWireVersion").is_ok());
     let session = &mut place.session();
-    assert_eq!(ask(session, Command::Find { of: "t", find: Find::by(Document::EMPTY) }).0.documents, 1);
+    assert_eq!(fetch(session, Command::Find { of: "t", find: Find::by(Document::EMPTY) }).0.documents, 1);
 }
 
 #[test]

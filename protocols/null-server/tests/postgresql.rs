@@ -46,7 +46,7 @@ impl TestServer {
     }
 }
 
-fn ask(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) -> (Answer, Vec<(i64, Vec<u8>)>) {
+fn fetch(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) -> (Answer, Vec<(i64, Vec<u8>)>) {
     let session: &mut dyn SqlSession = session;
     let mut rows = Vec::new();
     let answer =
@@ -62,14 +62,14 @@ fn a_select_gives_the_rows_prepared_and_as_text() {
     for text in [false, true] {
         let mut session = place.session(text);
         let select = session.prepare("SELECT id, c FROM t WHERE id BETWEEN $1 AND $2").unwrap();
-        let (answer, rows) = ask(&mut session, select, &[Param::Int(1), Param::Int(3)]);
+        let (answer, rows) = fetch(&mut session, select, &[Param::Int(1), Param::Int(3)]);
         assert_eq!((answer.rows, answer.affected), (3, 0));
         assert_eq!(rows, [1, 2, 3].map(|id| (id, b"07418".to_vec())));
     }
 }
 
 #[test]
-fn changes_transactions_and_loads_are_counted_and_told() {
+fn changes_transactions_and_loads_are_counted_and_reported() {
     let place = TestServer::new(|_| {});
     for text in [false, true] {
         let mut session = place.session(text);
@@ -82,7 +82,7 @@ fn changes_transactions_and_loads_are_counted_and_told() {
             block_on(session_of.answer(&mut |_| {})).unwrap();
             assert_eq!(block_on(session_of.answer(&mut |_| {})).unwrap().affected, 1);
             assert!(format!("{:?}", session.transaction()).contains("Open"));
-            ask(&mut session, commit, &[]);
+            fetch(&mut session, commit, &[]);
             assert!(format!("{:?}", session.transaction()).contains("None"));
         }
         let rows = session.prepare_rows("t", &["c"]).unwrap();
@@ -137,7 +137,7 @@ fn malformed_input_affects_only_its_own_connection() {
     assert!(says(&[&entered[..], b"?\0\0\0\x04S\0\0\0\x04"].concat()).ends_with(b"Z\0\0\0\x05I"));
     let mut session = place.session(false);
     let select = session.prepare("SELECT c FROM t").unwrap();
-    assert_eq!(ask(&mut session, select, &[]).0.rows, 1);
+    assert_eq!(fetch(&mut session, select, &[]).0.rows, 1);
 }
 
 #[test]
@@ -149,12 +149,13 @@ fn psql_and_pgbench_talk_to_it() {
         let output = command.arg("-h").arg(place.dir.path()).args(["-U", "x"]).args(args).output().unwrap();
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     };
-    let told = run("psql", &["-d", "db", "-XAtc", "select c from t", "-c", "insert into t values (1)"]);
-    assert_eq!(told, "074\n074\nINSERT 0 1\n");
+    let reported = run("psql", &["-d", "db", "-XAtc", "select c from t", "-c", "insert into t values (1)"]);
+    assert_eq!(reported, "074\n074\nINSERT 0 1\n");
     let script = place.dir.path().join("script");
     std::fs::write(&script, "\\set id random(1, 1000)\nSELECT c FROM t WHERE id = :id;\n").unwrap();
     for protocol in ["simple", "extended", "prepared"] {
-        let told = run("pgbench", &["-n", "-M", protocol, "-c", "4", "-t", "50", "-f", script.to_str().unwrap(), "db"]);
-        assert!(told.contains("number of transactions actually processed: 200/200"), "{protocol}: {told}");
+        let reported =
+            run("pgbench", &["-n", "-M", protocol, "-c", "4", "-t", "50", "-f", script.to_str().unwrap(), "db"]);
+        assert!(reported.contains("number of transactions actually processed: 200/200"), "{protocol}: {reported}");
     }
 }

@@ -134,7 +134,7 @@ fn a_client_that_reads_late_gets_everything() {
 }
 
 #[test]
-fn a_file_is_asked_for_and_dropped() {
+fn local_file_is_requested_and_discarded() {
     let place = TestServer::new(|_| {});
     let mut client = place.client(LOCAL_FILES);
     client.query("LOAD DATA LOCAL INFILE 'rows' INTO TABLE t");
@@ -167,7 +167,7 @@ fn a_statement_longer_than_a_packet_is_one_statement() {
 }
 
 #[test]
-fn whatever_proves_a_password_is_let_in() {
+fn every_auth_method_with_a_valid_password_is_accepted() {
     let place = TestServer::new(|_| {});
     for (plugin, fast) in [(&b"caching_sha2_password"[..], true), (b"client_ed25519", false)] {
         let mut client = Client::connect(&place.socket());
@@ -213,18 +213,18 @@ fn delayed_answers_are_never_early_and_delays_overlap() {
     let mut clients: Vec<Client> = (0..40).map(|_| place.client(DEPRECATE_EOF)).collect();
     let mut waits = Vec::new();
     for _ in 0..5 {
-        let asked: Vec<Instant> = clients
+        let requested: Vec<Instant> = clients
             .iter_mut()
             .map(|client| {
-                let asked = Instant::now();
+                let requested = Instant::now();
                 client.send(&packet(0, &command(0x03, b"SET a=1")).repeat(3));
-                asked
+                requested
             })
             .collect();
-        for (client, asked) in clients.iter_mut().zip(asked) {
+        for (client, requested) in clients.iter_mut().zip(requested) {
             for _ in 0..3 {
                 client.read(1);
-                waits.push(asked.elapsed());
+                waits.push(requested.elapsed());
             }
         }
     }
@@ -256,7 +256,7 @@ fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
 }
 
 #[test]
-fn a_server_that_takes_nobody_in_is_a_server_all_the_same() {
+fn server_with_a_full_backlog_still_occupies_its_socket() {
     // The start waited until it was accepted, and ignored signals meanwhile.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");

@@ -67,10 +67,10 @@ fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
     for at in [&[&*socket][..], &["--mysql-host=127.0.0.1", &port]] {
         for (script, queries) in [("oltp_point_select", 2000), ("oltp_read_write", 40_000)] {
             for mode in ["auto", "disable"] {
-                let told = sysbench(at, script, mode);
-                let total = told.lines().find(|line| line.trim_start().starts_with("total:")).unwrap();
-                assert_eq!(total.split_whitespace().last().unwrap(), queries.to_string(), "{told}");
-                assert!(told.contains("ignored errors:                      0 "), "{told}");
+                let reported = sysbench(at, script, mode);
+                let total = reported.lines().find(|line| line.trim_start().starts_with("total:")).unwrap();
+                assert_eq!(total.split_whitespace().last().unwrap(), queries.to_string(), "{reported}");
+                assert!(reported.contains("ignored errors:                      0 "), "{reported}");
             }
         }
     }

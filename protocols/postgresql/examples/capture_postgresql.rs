@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let corpus = Path::new(corpus);
     let mut stream = UnixStream::connect(socket)?;
-    stream.write_all(&startup::first(user, Some("postgres")))?;
+    stream.write_all(&startup::first(user, Some("postgres"), &[]))?;
     std::fs::create_dir_all(corpus.join("startup"))?;
     std::fs::create_dir_all(corpus.join("answers"))?;
     std::fs::write(corpus.join("startup/trust"), answer(&mut stream)?)?;

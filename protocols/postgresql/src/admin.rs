@@ -30,7 +30,7 @@ impl Admin {
     /// # Errors
     /// See [`PgError`].
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, PgError> {
-        let connection = Connection::open(target, Instant::now() + timeout)?;
+        let connection = Connection::open(target, &[], Instant::now() + timeout)?;
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
@@ -40,12 +40,12 @@ impl Admin {
     /// # Errors
     /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), PgError> {
-        self.connection = insist(|| Connection::open(&self.target, Instant::now() + CONNECT), PgError::may_pass)?;
+        self.connection = insist(|| Connection::open(&self.target, &[], Instant::now() + CONNECT), PgError::may_pass)?;
         Ok(())
     }
 
     /// Runs one statement and returns its rows. Several statements run in one transaction, and the rows are those of
-    /// the first that returns any.
+    /// the first that returns any. An answer of more than 8 MiB is an error, because its rows are kept in memory.
     ///
     /// # Errors
     /// See [`PgError`]. After any error except [`PgError::Server`] the connection is unusable.

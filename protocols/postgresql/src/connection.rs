@@ -3,6 +3,8 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
@@ -11,6 +13,9 @@ use crate::codec::frame::{self, Framed, HEADER};
 use crate::codec::message::Transaction;
 use crate::startup::{self, Login, Step};
 use crate::{Address, PgError, Target};
+
+/// The number of connections that this process has opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// An authenticated connection.
 pub(crate) struct Connection {
@@ -23,6 +28,48 @@ pub(crate) struct Connection {
     pub(crate) version: String,
     /// The transaction state that the server last reported.
     pub(crate) transaction: Transaction,
+    /// The begin of its prepared statements' names. It is unique, because a pooler may execute a statement on a server
+    /// connection that has another client's statements. The server then reports an unknown name and does not execute
+    /// the wrong statement.
+    pub(crate) names: String,
+}
+
+/// The bytes that a server may still send, so that a hostile or broken server cannot fill the memory.
+pub(crate) struct Allowance {
+    most: usize,
+    left: usize,
+}
+
+impl Allowance {
+    fn of(most: usize) -> Self {
+        Self { most, left: most }
+    }
+
+    /// Until the login is complete, where a server sends about one KiB.
+    fn login() -> Self {
+        Self::of(64 << 10)
+    }
+
+    /// For an answer that is kept in memory, or the description of a statement.
+    pub(crate) fn answer() -> Self {
+        Self::of(8 << 20)
+    }
+
+    /// For an answer of which nothing is kept. Each message still has the protocol's limit.
+    pub(crate) fn unlimited() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    /// Refuses a message that exceeds the rest.
+    fn admit(&self, bytes: usize) -> Result<(), PgError> {
+        if bytes <= self.left {
+            return Ok(());
+        }
+        Err(PgError::Protocol(format!(
+            "the server sent more than {} KiB, the limit at this point; check that it is a PostgreSQL server",
+            self.most >> 10
+        )))
+    }
 }
 
 /// A received message: its type, and the position of its body.
@@ -32,8 +79,12 @@ pub(crate) struct Message {
 }
 
 impl Connection {
-    /// Connects and logs in, before `deadline`.
-    pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, PgError> {
+    /// Connects and logs in with these startup parameters, before `deadline`.
+    pub(crate) fn open(
+        target: &Target,
+        parameters: &[(&'static str, String)],
+        deadline: Instant,
+    ) -> Result<Self, PgError> {
         let mut connection = Self {
             stream: Stream::connect(&target.address, deadline)?,
             incoming: Incoming::new(HEADER),
@@ -41,9 +92,10 @@ impl Connection {
             sent: 0,
             version: String::new(),
             transaction: Transaction::None,
+            names: format!("r{:x}_{:x}_", std::process::id(), OPENED.fetch_add(1, Relaxed)),
         };
         connection.encrypt(target, deadline)?;
-        connection.enter(target, Some(deadline))?;
+        connection.enter(target, parameters, Some(deadline))?;
         Ok(connection)
     }
 
@@ -53,7 +105,7 @@ impl Connection {
             return Err(TransportError::Tls(words).into());
         }
         let Some(tls) = tls_client(&target.tls, &target.address)? else { return Ok(()) };
-        self.send.extend_from_slice(&startup::ask_for_encryption());
+        self.send.extend_from_slice(&startup::request_for_encryption());
         self.write(Some(deadline))?;
         while !self.incoming.has_some() {
             self.receive(Some(deadline))?;
@@ -78,12 +130,18 @@ impl Connection {
         }
     }
 
-    fn enter(&mut self, target: &Target, deadline: Option<Instant>) -> Result<(), PgError> {
-        self.send.extend_from_slice(&startup::first(&target.user, target.database.as_deref()));
+    fn enter(
+        &mut self,
+        target: &Target,
+        parameters: &[(&'static str, String)],
+        deadline: Option<Instant>,
+    ) -> Result<(), PgError> {
+        self.send.extend_from_slice(&startup::first(&target.user, target.database.as_deref(), parameters));
         let mut login = Login::new(&target.user, target.password.reveal());
         self.write(deadline)?;
+        let mut allowance = Allowance::login();
         loop {
-            let Message { kind, body } = self.read(deadline)?;
+            let Message { kind, body } = self.read(&mut allowance, deadline)?;
             match login.step(kind, self.incoming.at(body))? {
                 Step::Send(message) => {
                     self.send.extend_from_slice(&message);
@@ -116,10 +174,17 @@ impl Connection {
         Ok(())
     }
 
-    /// The next message; blocks until it is complete.
-    pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Message, PgError> {
+    /// The next message within the allowance; blocks until it is complete.
+    fn read(&mut self, allowance: &mut Allowance, deadline: Option<Instant>) -> Result<Message, PgError> {
         loop {
+            // The length is announced before the message, so a message that is too long is never received.
+            let bytes = match frame::framed(self.incoming.rest())? {
+                Framed::Whole { length, .. } => HEADER + length,
+                Framed::Short(needed) => needed,
+            };
+            allowance.admit(bytes)?;
             if let Some(message) = self.message()? {
+                allowance.left -= bytes;
                 return Ok(message);
             }
             self.receive(deadline)?;
@@ -131,9 +196,10 @@ impl Connection {
     pub(crate) fn read_after(
         &mut self,
         failure: &mut Option<PgError>,
+        allowance: &mut Allowance,
         deadline: Option<Instant>,
     ) -> Result<Message, PgError> {
-        self.read(deadline).map_err(|error| failure.take().unwrap_or(error))
+        self.read(allowance, deadline).map_err(|error| failure.take().unwrap_or(error))
     }
 
     /// The next message, if it is complete.

@@ -43,12 +43,19 @@ impl PgError {
                 message.push_str(&String::from_utf8_lossy(more));
             }
         }
-        if let Some(remedy) = remedy(&refusal.sqlstate) {
+        if let Some(remedy) = remedy(refusal) {
             message.push_str("; ");
             message.push_str(remedy);
         }
         let fatal = refusal.is_fatal();
         PgError::Server { sqlstate: SqlState(refusal.sqlstate), message, fatal }
+    }
+
+    /// Converts the error of a connection attempt. A server that is absent or has ended is reported as a lost
+    /// connection.
+    #[cold]
+    pub(crate) fn at_login(&self) -> EngineError {
+        if self.is_lost() { EngineError::Lost(self.to_string()) } else { self.during("connect") }
     }
 
     /// Converts to an engine error; `call` is the failed call.
@@ -102,8 +109,20 @@ pub(crate) fn lost(sqlstate: &[u8]) -> bool {
         || matches!(sqlstate, b"57P01" | b"57P02" | b"57P03" | b"57P04" | b"57P05" | b"25P03")
 }
 
-fn remedy(sqlstate: &[u8; 5]) -> Option<&'static str> {
-    match sqlstate {
+/// The remedy for a prepared statement that the server does not know, knows already, or knows as another one.
+pub(crate) const OF_A_POOLER: &str = "a pooler that gives each transaction another connection loses prepared \
+    statements; send statements as text: --db-ps-mode=disable with rumba sysbench, prepared = false in an experiment";
+
+fn remedy(refusal: &Refusal<'_>) -> Option<&'static str> {
+    // PgBouncer's message. Its SQLSTATE, 08P01, is that of any violation of the protocol.
+    if refusal.message.starts_with(b"unsupported startup parameter") {
+        return Some(
+            "unset the variable that requests it (PGOPTIONS, PGTZ, PGDATESTYLE, PGGEQO), or list the parameter in the \
+             pooler's ignore_startup_parameters",
+        );
+    }
+    match &refusal.sqlstate {
+        b"26000" | b"42P05" => Some(OF_A_POOLER),
         b"28000" => Some("let this host and user in: pg_hba.conf, and then SELECT pg_reload_conf()"),
         b"28P01" => Some("check the user's name and the password"),
         b"3D000" => Some("create the database, or name another one"),

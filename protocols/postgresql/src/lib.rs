@@ -8,6 +8,7 @@ mod admin;
 pub mod codec;
 mod connection;
 mod error;
+pub mod libpq;
 mod query;
 mod session;
 #[doc(hidden)]
@@ -15,5 +16,5 @@ pub mod startup;
 
 pub use admin::{Admin, Rows};
 pub use error::PgError;
-pub use rumba_transport::{Address, Loss, OnLost, Secret, Target, Tls, TransportError};
-pub use session::{PgCounts, PgSession, SessionOptions};
+pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls, TransportError};
+pub use session::{PgCounts, PgSession, SessionOptions, TableName, TableObserver};

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::codec::message::{self, Transaction};
 use crate::codec::{Reader, frame};
-use crate::connection::{Connection, Message};
+use crate::connection::{Allowance, Connection, Message};
 use crate::{PgError, Rows};
 
 /// Appends the message with statements as text.
@@ -14,16 +14,10 @@ pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
     frame::finish(out, at);
 }
 
-/// Runs statements; the rows are those of the first that returns any.
+/// Runs statements; the rows are those of the first that returns any. They stay in memory, so the answer has a limit.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
-    refuse_zero(sql.as_bytes())?;
-    put_query(&mut connection.send, sql.as_bytes());
-    connection.write(deadline)?;
     let (mut answers, mut current) = (Vec::new(), Rows::default());
-    let mut failure = None;
-    loop {
-        let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
-        let body = connection.incoming.at(body);
+    exchange(connection, sql, Allowance::answer(), deadline, |kind, body| {
         match kind {
             b'T' => {
                 current = Rows::default();
@@ -31,6 +25,35 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
             }
             b'D' => current.rows.push(row(body)?),
             b'C' | b'I' => answers.push(std::mem::take(&mut current)),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(answers.into_iter().find(|rows| !rows.columns.is_empty()).unwrap_or_default())
+}
+
+/// Runs statements and discards their rows.
+pub(crate) fn run(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<(), PgError> {
+    exchange(connection, sql, Allowance::unlimited(), deadline, |_, _| Ok(()))
+}
+
+/// Sends statements, and passes on the messages of their answers.
+fn exchange(
+    connection: &mut Connection,
+    sql: &str,
+    mut allowance: Allowance,
+    deadline: Option<Instant>,
+    mut take: impl FnMut(u8, &[u8]) -> Result<(), PgError>,
+) -> Result<(), PgError> {
+    refuse_zero(sql.as_bytes())?;
+    put_query(&mut connection.send, sql.as_bytes());
+    connection.write(deadline)?;
+    let mut failure = None;
+    loop {
+        let Message { kind, body } = connection.read_after(&mut failure, &mut allowance, deadline)?;
+        let body = connection.incoming.at(body);
+        match kind {
+            b'T' | b'D' | b'C' | b'I' => take(kind, body)?,
             b'E' => {
                 failure.get_or_insert(PgError::refused(&message::refusal(body)?));
             }
@@ -44,10 +67,7 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
             b'Z' => {
                 connection.transaction = Transaction::of(body)?;
                 connection.incoming.answered();
-                return match failure {
-                    Some(failure) => Err(failure),
-                    None => Ok(answers.into_iter().find(|rows| !rows.columns.is_empty()).unwrap_or_default()),
-                };
+                return failure.map_or(Ok(()), Err);
             }
             // The confirmation that an earlier statement was closed arrives here too.
             b'3' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {}

@@ -11,16 +11,22 @@ use crate::codec::{Malformed, Reader, frame};
 const VERSION: u32 = 3 << 16;
 /// The code for an encryption request, in place of a version.
 const ENCRYPT: u32 = 80_877_103;
+/// The name by which the server's views show this client, unless a parameter sets another.
+const APPLICATION_NAME: (&str, &str) = ("application_name", "rumba");
+/// The most rounds of SCRAM's hash. A hostile server could otherwise keep the client busy for hours. PostgreSQL's
+/// default is 4096.
+const MOST_ROUNDS: u32 = 1_000_000;
 
 /// The encryption request; the server answers with one byte: `S` or `N`.
-pub fn ask_for_encryption() -> [u8; 8] {
+pub fn request_for_encryption() -> [u8; 8] {
     let mut message = [0, 0, 0, 8, 0, 0, 0, 0];
     message[4..].copy_from_slice(&ENCRYPT.to_be_bytes());
     message
 }
 
-/// The first message: the user, the database, and the session's parameters.
-pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
+/// The first message: the user, the database, and the session's parameters. It has no parameter that libpq never sends,
+/// because poolers end a connection whose parameters they do not track.
+pub fn first(user: &str, database: Option<&str>, parameters: &[(&'static str, String)]) -> Vec<u8> {
     let mut message = vec![0; 4];
     message.extend_from_slice(&VERSION.to_be_bytes());
     let mut put = |name: &str, value: &str| {
@@ -31,10 +37,13 @@ pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
     if let Some(database) = database {
         put("database", database);
     }
-    put("application_name", "rumba");
-    // The formats that this client parses in answers to statements sent as text.
-    put("bytea_output", "hex");
-    put("DateStyle", "ISO");
+    let (name, value) = APPLICATION_NAME;
+    if !parameters.iter().any(|(given, _)| *given == name) {
+        put(name, value);
+    }
+    for (name, value) in parameters {
+        put(name, value);
+    }
     message.push(0);
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
@@ -66,7 +75,7 @@ pub struct Login<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// No authentication method is agreed yet.
-    Asked,
+    Requested,
     /// An authentication is in progress, and the server's own proof is pending.
     Proving,
     /// The authentication is complete.
@@ -76,7 +85,7 @@ enum Stage {
 impl<'a> Login<'a> {
     /// A login after the first message was sent.
     pub fn new(user: &'a str, password: &'a str) -> Self {
-        Self { user, password, scram: None, version: String::new(), stage: Stage::Asked }
+        Self { user, password, scram: None, version: String::new(), stage: Stage::Requested }
     }
 
     /// The server's version, after the login.
@@ -118,20 +127,22 @@ impl<'a> Login<'a> {
                 self.stage = Stage::Proven;
                 Ok(Step::Wait)
             }
-            (5, Stage::Asked) => {
+            (5, Stage::Requested) => {
                 let proof = md5_hash(self.user.as_bytes(), self.password()?.as_bytes(), reader.array(WHAT)?);
                 self.stage = Stage::Proving;
                 Ok(Step::Send(password_message(&[proof.as_bytes(), &[0]])))
             }
-            (3, Stage::Asked) => Err(PgError::Protocol(
+            (3, Stage::Requested) => Err(PgError::Protocol(
                 "the server wants the password in clear text, which is not sent: ask for scram-sha-256 in pg_hba.conf"
                     .into(),
             )),
-            (10, Stage::Asked) => self.begin_scram(&mut reader),
+            (10, Stage::Requested) => self.begin_scram(&mut reader),
             (11, Stage::Proving) => {
                 let answer = {
                     let scram = self.scram.as_mut().ok_or(Malformed(WHAT))?;
-                    scram.update(reader.rest()).map_err(unproven)?;
+                    let challenge = reader.rest();
+                    refuse_endless_rounds(challenge)?;
+                    scram.update(challenge).map_err(unproven)?;
                     scram.message().to_vec()
                 };
                 Ok(Step::Send(password_message(&[&answer])))
@@ -181,6 +192,18 @@ fn password_message(parts: &[&[u8]]) -> Vec<u8> {
     message
 }
 
+/// Refuses a SCRAM challenge, `r=…,s=…,i=4096`, with too many rounds.
+fn refuse_endless_rounds(challenge: &[u8]) -> Result<(), PgError> {
+    let rounds = challenge.split(|&byte| byte == b',').find_map(|field| field.strip_prefix(b"i="));
+    let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse::<u32>().ok();
+    if rounds.is_some_and(|digits| number(digits).is_none_or(|rounds| rounds > MOST_ROUNDS)) {
+        return Err(PgError::Protocol(format!(
+            "the server asks for more than {MOST_ROUNDS} rounds of SCRAM; lower its scram_iterations"
+        )));
+    }
+    Ok(())
+}
+
 fn unproven(error: std::io::Error) -> PgError {
     PgError::Protocol(format!("proof of the password by SCRAM: {error}"))
 }
@@ -192,6 +215,37 @@ mod tests {
 
     fn request(way: u32, rest: &[u8]) -> Vec<u8> {
         [&way.to_be_bytes(), rest].concat()
+    }
+
+    /// PgBouncer ended every connection at the parameter `bytea_output`.
+    #[test]
+    fn startup_message_has_only_parameters_that_libpq_sends() {
+        let names = |message: &[u8]| {
+            let mut reader = Reader::new(&message[8..]);
+            let mut pairs = Vec::new();
+            loop {
+                let name = String::from_utf8(reader.text("name").unwrap().to_vec()).unwrap();
+                if name.is_empty() {
+                    return pairs;
+                }
+                pairs.push((name, String::from_utf8(reader.text("value").unwrap().to_vec()).unwrap()));
+            }
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let usual = [pair("user", "me"), pair("database", "lab"), pair("application_name", "rumba")];
+        assert_eq!(names(&first("me", Some("lab"), &[])), usual);
+        let given = [("options", "-c x=y".to_owned()), ("application_name", "mine".to_owned())];
+        let expected = [pair("user", "me"), pair("options", "-c x=y"), pair("application_name", "mine")];
+        assert_eq!(names(&first("me", None, &given)), expected);
+    }
+
+    #[test]
+    fn endless_scram_rounds_are_refused() {
+        assert!(refuse_endless_rounds(b"r=abc,s=QSXCR,i=4096").is_ok());
+        for rounds in ["4294967295", "99999999999", "-1", ""] {
+            let error = refuse_endless_rounds(format!("r=abc,s=QSXCR,i={rounds}").as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("rounds of SCRAM"), "{error}");
+        }
     }
 
     #[test]

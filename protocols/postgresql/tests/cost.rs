@@ -91,9 +91,9 @@ fn a_point_select_takes_no_more_instructions_than_allowed() {
 #[test]
 #[ignore = "run by the test above, under valgrind"]
 fn point_selects() {
-    let Some(asked) = instructions::asked() else { return };
-    let (mut session, statement) = session(&asked.directory, &SessionOptions::default());
-    for id in 0..asked.operations {
+    let Some(requested) = instructions::requested() else { return };
+    let (mut session, statement) = session(&requested.directory, &SessionOptions::default());
+    for id in 0..requested.operations {
         select(&mut session, statement, id as i64);
     }
 }
@@ -113,8 +113,8 @@ fn a_row_by_copy_takes_no_more_instructions_than_allowed() {
 #[ignore = "run by the test above, under valgrind"]
 fn rows_by_copy() {
     const BATCH: u64 = 1_000;
-    let Some(asked) = instructions::asked() else { return };
-    let address = Address::Socket(asked.directory);
+    let Some(requested) = instructions::requested() else { return };
+    let address = Address::Socket(requested.directory);
     let (user, database) = (SUPERUSER.into(), Some("postgres".into()));
     let target = Target { address, user, password: Default::default(), database, tls: Tls::Off };
     let mut session = PgSession::connect(&target, &SessionOptions::default()).unwrap();
@@ -125,7 +125,7 @@ fn rows_by_copy() {
     let table = session.prepare_rows("links", &["id1", "type", "time", "data"]).unwrap();
     let data = b"some thirty characters, and one is \\";
     let row = |id| [Param::Int(id), Param::Int(123_456_789), Param::Int(1_511_481_600_000 + id), Param::Bytes(data)];
-    for batch in 0..asked.operations / BATCH {
+    for batch in 0..requested.operations / BATCH {
         let first = (batch * BATCH) as i64;
         let values: Vec<Param<'_>> = (first..first + BATCH as i64).flat_map(row).collect();
         assert_eq!(block_on(session.load_rows(table, &values)).unwrap().affected, BATCH);

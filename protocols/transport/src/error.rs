@@ -39,6 +39,34 @@ impl TransportError {
     }
 }
 
+/// A server's text for a person: as UTF-8, with the characters escaped that a terminal would obey. A value of a user's
+/// table is a part of some messages: `Duplicate entry '…' for key`. Line ends and tabs stay.
+pub fn server_text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if !text.contains(is_obeyed) {
+        return text.into_owned();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if is_obeyed(character) {
+            shown += &format!("\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Whether a terminal interprets a character instead of showing it.
+fn is_obeyed(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        // Which way the text runs.
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => character.is_control(),
+    }
+}
+
 /// The statement that an error concerns, shortened for reading; empty if its text was not kept.
 pub fn in_statement(sql: &[u8]) -> String {
     const LONGEST: usize = 200;
@@ -47,5 +75,17 @@ pub fn in_statement(sql: &[u8]) -> String {
         _ if sql.is_empty() => String::new(),
         Some((end, _)) => format!(", in: {} …", &sql[..end]),
         None => format!(", in: {sql}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_terminal_obeys_a_server() {
+        let text = server_text(b"Duplicate entry 'a\x1b[2Jb\r\xc2\x9b\xe2\x80\xae\xff' for key\n\t'PRIMARY'");
+        assert_eq!(text, "Duplicate entry 'a\\u001b[2Jb\\u000d\\u009b\\u202e\u{fffd}' for key\n\t'PRIMARY'");
+        assert_eq!(server_text("żółw 😀".as_bytes()), "żółw 😀");
     }
 }

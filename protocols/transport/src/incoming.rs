@@ -12,6 +12,8 @@ const FIRST: usize = 1 << 10;
 const AMPLE: usize = 16 << 10;
 /// The number of smaller answers after which a buffer that grew for one message shrinks.
 const PATIENCE: u32 = 64;
+/// The longest message accepted unless the protocol sets another limit: 1 GiB, and the headers of its parts.
+const LONGEST: usize = (1 << 30) + (64 << 10);
 
 /// Bytes received but not yet taken. The protocol decides where a message ends.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Incoming {
     end: usize,
     /// The known length of the next message from `start` on; 0 after bytes were taken.
     needed: usize,
+    /// The longest message accepted.
+    limit: usize,
     /// The longest message of the current answer.
     longest: usize,
     /// The number of consecutive answers that would have fitted into an ample buffer.
@@ -30,7 +34,13 @@ pub struct Incoming {
 impl Incoming {
     /// An empty buffer, for messages of at least this many bytes.
     pub fn new(shortest: usize) -> Self {
-        Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, longest: 0, modest: 0 }
+        Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, limit: LONGEST, longest: 0, modest: 0 }
+    }
+
+    /// Refuses messages of more than this many bytes from here on. Otherwise a server could fill the memory with one
+    /// message without an end.
+    pub fn limit(&mut self, bytes: usize) {
+        self.limit = bytes;
     }
 
     /// Whether there are bytes not yet taken.
@@ -82,7 +92,8 @@ impl Incoming {
     /// Receives the available bytes, up to the free space. Returns whether there may be more.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing has arrived, `UnexpectedEof` at the connection's end, and the system's own.
+    /// `WouldBlock` if nothing has arrived, `UnexpectedEof` at the connection's end, `InvalidData` for a message beyond
+    /// [`Incoming::limit`], and the system's own.
     #[inline]
     pub fn fill(&mut self, stream: &mut Stream) -> io::Result<bool> {
         if self.start == self.end {
@@ -90,7 +101,7 @@ impl Incoming {
             self.end = 0;
         }
         if self.start + self.needed > self.buffer.len() || self.buffer.len() - self.end < FIRST / 4 {
-            self.make_room();
+            self.make_room()?;
         }
         let room = &mut self.buffer[self.end..];
         let space = room.len();
@@ -118,7 +129,10 @@ impl Incoming {
     }
 
     #[cold]
-    fn make_room(&mut self) {
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.needed > self.limit {
+            return Err(too_long(self.limit));
+        }
         if self.buffer.is_empty() {
             self.buffer = lent();
             self.buffer.resize(self.buffer.capacity().max(FIRST), 0);
@@ -134,6 +148,7 @@ impl Incoming {
         if wanted > self.buffer.len() {
             self.buffer.resize(wanted.next_multiple_of(FIRST), 0);
         }
+        Ok(())
     }
 
     /// Marks the answer as processed. A buffer larger than the last answers needed shrinks.
@@ -158,6 +173,19 @@ impl Incoming {
         self.start = 0;
         self.buffer = buffer;
     }
+}
+
+/// The error for a message beyond the limit.
+fn too_long(limit: usize) -> io::Error {
+    let limit = match limit {
+        0..0x10_0000 => format!("{} KiB", limit >> 10),
+        _ => format!("{} MiB", limit >> 20),
+    };
+    let words = format!(
+        "the server sends a message of more than the {limit} that are accepted here; see that the address is that of a \
+         server of this protocol"
+    );
+    io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
 #[cfg(test)]
@@ -199,6 +227,32 @@ mod tests {
         other.write_all(&[2; 100]).unwrap();
         receive(&mut incoming, &mut stream, 105);
         assert!(incoming.buffer.len() <= 4 * AMPLE, "{}", incoming.buffer.len());
+    }
+
+    #[test]
+    fn a_message_beyond_the_limit_is_refused() {
+        let (mut stream, mut other) = pair();
+        let mut incoming = Incoming::new(5);
+        incoming.limit(16 << 10);
+        other.write_all(&[1; 2000]).unwrap();
+        receive(&mut incoming, &mut stream, 2000);
+        incoming.need(16 << 10);
+        other.write_all(&[2; 100]).unwrap();
+        receive(&mut incoming, &mut stream, 2100);
+        incoming.need((16 << 10) + 1);
+        let error = loop {
+            match incoming.fill(&mut stream) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    other.write_all(&[3; 1000]).unwrap();
+                    stream.block(Ready::ToRead, None).unwrap();
+                }
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("more than the 16 KiB that are accepted"), "{error}");
+        assert!(incoming.buffer.len() <= 2 * AMPLE, "{}", incoming.buffer.len());
     }
 
     #[test]

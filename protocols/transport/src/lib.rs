@@ -11,7 +11,7 @@ mod stream;
 mod target;
 mod tls;
 
-pub use error::{TransportError, in_statement};
+pub use error::{TransportError, in_statement, server_text};
 pub use incoming::Incoming;
 pub use lent::{give_back, lent};
 pub use link::{CONNECT, Link, Linked, Loss, OnLost, Refused, insist, left_out};

@@ -225,7 +225,7 @@ pub trait Linked {
     ///
     /// # Errors
     /// Why the attempt failed.
-    fn connect_anew(&mut self) -> Result<(), Refused>;
+    fn connect_again(&mut self) -> Result<(), Refused>;
 
     /// Ensures a connection before a submit, and blocks while reconnecting.
     ///
@@ -243,7 +243,7 @@ pub trait Linked {
     #[cold]
     fn link_up_again(&mut self) -> Result<(), EngineError> {
         let mut link = std::mem::take(self.link());
-        let restored = link.restore(&mut || self.connect_anew());
+        let restored = link.restore(&mut || self.connect_again());
         *self.link() = link;
         restored
     }
@@ -252,9 +252,9 @@ pub trait Linked {
     #[cold]
     fn without_link<T>(&mut self) -> Poll<Result<T, EngineError>> {
         let mut link = std::mem::take(self.link());
-        let heard = link.poll_lost(&mut || self.connect_anew());
+        let received = link.poll_lost(&mut || self.connect_again());
         *self.link() = link;
-        heard.map(Err)
+        received.map(Err)
     }
 
     /// The client's error for a blocking call that lost the connection. It reconnects before the next call.

@@ -180,7 +180,9 @@ fn connect_socket(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
 
 fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<OwnedFd> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (host, port).to_socket_addrs()? {
+    // The kind distinguishes it from an address that does not answer.
+    let unknown = |cause: io::Error| io::Error::new(io::ErrorKind::NotFound, cause);
+    for address in (host, port).to_socket_addrs().map_err(unknown)? {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -292,9 +294,9 @@ mod tests {
     }
 
     /// A server that answers after each requested pause.
-    fn answers(mut theirs: impl Write + Send + 'static, asked: std::sync::mpsc::Receiver<Duration>) {
+    fn answers(mut theirs: impl Write + Send + 'static, requested: std::sync::mpsc::Receiver<Duration>) {
         std::thread::spawn(move || {
-            for pause in asked {
+            for pause in requested {
                 std::thread::sleep(pause);
                 theirs.write_all(b"told").unwrap();
             }
@@ -311,24 +313,24 @@ mod tests {
         let _driven = wait::drive_with(Rc::new(Alone));
         for address in [Address::Socket(path), Address::Tcp { host: "127.0.0.1".to_owned(), port }] {
             let mut stream = Stream::connect(&address, deadline).unwrap();
-            let (ask, asked) = std::sync::mpsc::channel();
+            let (fetch, requested) = std::sync::mpsc::channel();
             match address {
-                Address::Socket(_) => answers(local.accept().unwrap().0, asked),
-                Address::Tcp { .. } => answers(remote.accept().unwrap().0, asked),
+                Address::Socket(_) => answers(local.accept().unwrap().0, requested),
+                Address::Tcp { .. } => answers(remote.accept().unwrap().0, requested),
             }
             let (mut room, pause) = ([0; 8], Duration::from_millis(20));
             for _ in 0..2 {
-                let told = stream.read(&mut room).unwrap_err();
-                assert_eq!(told.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
+                let reported = stream.read(&mut room).unwrap_err();
+                assert_eq!(reported.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
                 let before = Instant::now();
-                ask.send(pause).unwrap();
+                fetch.send(pause).unwrap();
                 assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
                 let waits_in_its_read = stream.next_read == RecvFlags::empty();
                 assert_eq!(waits_in_its_read, matches!(address, Address::Tcp { .. }), "{address:?}");
                 assert_eq!(stream.read(&mut room).unwrap(), 4);
                 assert!(before.elapsed() >= pause);
             }
-            drop(ask);
+            drop(fetch);
             assert!(!stream.wait(Ready::ToRead));
             assert_eq!(stream.read(&mut room).unwrap(), 0, "the end wakes it, too");
         }

@@ -9,7 +9,11 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, InconsistentKeys, RootCertStore,
+    SignatureScheme,
+};
 
 use crate::{Address, Tls, TransportError};
 
@@ -27,9 +31,9 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
         Tls::Preferred if matches!(address, Address::Socket(_)) => return Ok(None),
         Tls::Off => return Ok(None),
         Tls::Identified(_) => return Err(TransportError::Tls("two certificates of one's own; name one".into())),
-        Tls::Preferred | Tls::Required => Arc::new(AnyHost { provider: provider.clone(), authorities: None }),
+        Tls::Preferred | Tls::Required => Arc::new(AnyServer { provider: provider.clone() }),
         Tls::Signed { ca } => {
-            let authorities = Some(authorities(ca.as_deref())?);
+            let authorities = authorities(ca.as_deref())?;
             Arc::new(AnyHost { provider: provider.clone(), authorities })
         }
         Tls::Verified { ca } => {
@@ -39,14 +43,17 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
                 .map_err(|error| TransportError::Tls(error.to_string()))?
         }
     };
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| TransportError::Tls(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
     let config = match own {
         None => builder.with_no_client_auth(),
-        Some((certificate, key)) => with_own(builder, certificate, key)?,
+        Some((certificate, key)) => {
+            let own = own_certificate(&provider, certificate, key)?;
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own)))
+        }
     };
     let name = match address {
         Address::Socket(_) => "localhost",
@@ -58,37 +65,59 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
     Ok(Some(Box::new(client)))
 }
 
-/// Adds a client certificate.
-fn with_own(
-    builder: rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>,
-    certificate: &Path,
-    key: &Path,
-) -> Result<ClientConfig, TransportError> {
+/// Reads a client certificate and its key.
+fn own_certificate(provider: &CryptoProvider, certificate: &Path, key: &Path) -> Result<CertifiedKey, TransportError> {
     let unusable = |file: &Path, what: &str, cause: &dyn std::fmt::Display| {
         TransportError::Tls(format!("{}: {cause}; name a PEM file of {what}", file.display()))
     };
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|cause| unusable(certificate, "your certificate", &cause))?;
-    let private =
-        PrivateKeyDer::from_pem_file(key).map_err(|cause| unusable(key, "your certificate's private key", &cause))?;
-    builder
-        .with_client_auth_cert(chain, private)
-        .map_err(|cause| unusable(certificate, "a certificate that the key is for", &cause))
+    let private = PrivateKeyDer::from_pem_file(key)
+        .map_err(|cause| unusable(key, "your certificate's private key", &cause))
+        .and_then(|private| {
+            let loaded = provider.key_provider.load_private_key(private);
+            loaded.map_err(|cause| unusable(key, "your certificate's private key", &cause))
+        })?;
+    let own = CertifiedKey::new(chain, private);
+    match own.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(own),
+        // The server decides whether it accepts the certificate, and whether the key is the right one.
+        Err(rustls::Error::InvalidCertificate(cause)) if is_version_1(&cause) => Ok(own),
+        Err(cause) => Err(unusable(certificate, "a certificate that the key is for", &cause)),
+    }
 }
 
 /// The error for a failed handshake, with its remedy.
 pub(crate) fn refused(error: &rustls::Error) -> TransportError {
     let remedy = match error {
+        rustls::Error::InvalidCertificate(error) if is_version_1(error) => {
+            "the server's certificate has X.509 version 1, as `openssl x509 -req` makes it without -extfile, and only \
+             version 3 can be verified; sign it again with `-extfile names`, where the file names has the line \
+             subjectAltName=DNS:HOST (or IP:ADDRESS), or require TLS without verification"
+        }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "name the PEM file of the authority that signed the server's certificate, or require TLS without verification"
         }
-        rustls::Error::InvalidCertificate(_) => {
-            "connect by the name that the certificate is for, have a valid one made, or require TLS without verification"
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => {
+            "connect by the name that the certificate is for (names are read from subjectAltName, not from CN), verify \
+             the authority alone, or require TLS without verification"
         }
-        _ => "see the server's log, and which versions of TLS it allows (1.2 and 1.3 are spoken here)",
+        rustls::Error::InvalidCertificate(_) => "have a valid certificate made, or require TLS without verification",
+        _ => {
+            "see the server's log, and which versions of TLS it allows (1.2 and 1.3 are spoken here); keys that can be \
+             verified are RSA of 2048 bits or more, P-256, P-384 and Ed25519"
+        }
     };
     TransportError::Tls(format!("{error}; {remedy}"))
+}
+
+/// Whether a certificate was not parsed because of its version. Only version 3 has extensions, and `webpki` parses no
+/// other. Its error type is not public in `rustls`, so its name decides.
+fn is_version_1(error: &CertificateError) -> bool {
+    matches!(error, CertificateError::Other(other) if other.to_string() == "UnsupportedCertVersion")
 }
 
 fn authorities(file: Option<&Path>) -> Result<RootCertStore, TransportError> {
@@ -116,12 +145,60 @@ fn authorities(file: Option<&Path>) -> Result<RootCertStore, TransportError> {
     Ok(store)
 }
 
-/// Accepts a certificate for any host name, after checking that the server has its private key.
+/// Accepts any certificate, as MySQL's `required` and PostgreSQL's `require` do.
+///
+/// The handshake's signature is not verified either, and the certificate is not even parsed. The signature would prove
+/// that the server has the key of its certificate, but an attacker also has the key of a certificate of his own.
+/// Without parsing, servers work whose certificate `webpki` refuses (X.509 version 1) or whose key has no algorithm in
+/// `ring`.
+#[derive(Debug)]
+struct AnyServer {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyServer {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
+        schemes.push(SignatureScheme::ECDSA_NISTP521_SHA512);
+        schemes
+    }
+}
+
+/// Accepts a certificate of one of these authorities for any host name, after checking that the server has its private
+/// key.
 #[derive(Debug)]
 struct AnyHost {
     provider: Arc<CryptoProvider>,
-    /// The authorities of which one must have signed the certificate; without them any certificate is accepted.
-    authorities: Option<RootCertStore>,
+    authorities: RootCertStore,
 }
 
 impl ServerCertVerifier for AnyHost {
@@ -133,11 +210,9 @@ impl ServerCertVerifier for AnyHost {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if let Some(authorities) = &self.authorities {
-            let certificate = ParsedCertificate::try_from(end_entity)?;
-            let algorithms = self.provider.signature_verification_algorithms.all;
-            verify_server_cert_signed_by_trust_anchor(&certificate, authorities, intermediates, now, algorithms)?;
-        }
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&certificate, &self.authorities, intermediates, now, algorithms)?;
         Ok(ServerCertVerified::assertion())
     }
 

@@ -5,11 +5,10 @@ use std::path::Path;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec;
 use rumba_results::printable::shown;
-use rumba_results::results::Results;
 
 use crate::cli::AbArgs;
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// Makes one experiment of two files, runs it, and shows its results and the changes from the first to the second.
 pub fn run(args: &AbArgs, registry: &Registry) -> super::Result {
@@ -32,11 +31,6 @@ fn say_claims_left_out(file: &Path) {
     }
     let claims = spec::claims_of(&std::fs::read_to_string(file).unwrap_or_default()).len();
     if claims > 0 {
-        tell(&format!("the claims of {} ({claims}) are left out: they speak of engines by other names", shown(file)));
+        notify(&format!("the claims of {} ({claims}) are left out: they speak of engines by other names", shown(file)));
     }
-}
-
-/// The comparison of a run's own sides, if it has any.
-pub fn comparison(results: &Results) -> Option<rumba_results::comparison::Comparison> {
-    rumba_statistics::compare_sides(results, &spec::pairs_of(&results.experiment))
 }

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use rumba_results::comparison::Comparison;
 use rumba_results::printable::shown;
-use rumba_statistics::{Drift, Found, Gate, GateError, Gated};
+use rumba_statistics::claims::Mistake;
+use rumba_statistics::{Drift, Found, Gate, Gated};
 
 use crate::cli::{CompareArgs, Format};
 use crate::problem::{Problem, REFUTED};
@@ -52,7 +53,7 @@ fn comparison(args: &CompareArgs) -> Result<Comparison, Problem> {
     let base = super::report::read(&args.base)?;
     match &args.directory {
         Some(directory) => Ok(rumba_statistics::compare(&base, &super::report::read(directory)?)),
-        None => super::ab::comparison(&base).ok_or_else(|| {
+        None => super::report::sides(&base).ok_or_else(|| {
             Problem::mistake(
                 format!("{} is one run without a base and another to compare", shown(&args.base)),
                 "name a second directory, or one that `rumba ab` or `rumba run --against` has written",
@@ -61,6 +62,6 @@ fn comparison(args: &CompareArgs) -> Result<Comparison, Problem> {
     }
 }
 
-fn mistake(error: GateError) -> Problem {
+fn mistake(error: Mistake) -> Problem {
     Problem::mistake(format!("--fail-if: {}", error.problem), error.remedy)
 }

@@ -6,12 +6,12 @@ use rumba_lab::registry::Registry;
 use rumba_results::detection::LEAST_PILOT_REPEATS;
 use rumba_results::printable::shown;
 
-use super::run::{can_profile, exit_code, measure, read_with, tell_end};
+use super::run::{exit_code, measure, read_with, report_end};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 
 /// Runs the pilot and prints how many repeats it takes to detect this difference.
-pub fn detect(change: f64, args: &RunArgs, registry: &Registry) -> super::Result {
+pub fn run(change: f64, args: &RunArgs, registry: &Registry) -> super::Result {
     let options = &args.options;
     let is_set =
         |key: &str| options.set.iter().any(|set| set.split('=').next().is_some_and(|name| name.trim().ends_with(key)));
@@ -32,7 +32,6 @@ pub fn detect(change: f64, args: &RunArgs, registry: &Registry) -> super::Result
             "name both with --engine A,B; to detect a change of one engine, name it as two [[engine]]s",
         ));
     }
-    can_profile(options)?;
     let (results, outcome) = measure(experiment, options, registry)?;
     let read = super::report::read(results.path())?;
     let detection = rumba_statistics::detection(&read, &rumba_statistics::summarise(&read), change);
@@ -42,6 +41,6 @@ pub fn detect(change: f64, args: &RunArgs, registry: &Registry) -> super::Result
         super::print(rumba_report::detection_table(&detection))?;
         super::print(format_args!("results: {}", shown(results.path())))?;
     }
-    tell_end(&results, outcome);
+    report_end(&results, outcome);
     Ok(exit_code(outcome).unwrap_or(ExitCode::SUCCESS))
 }

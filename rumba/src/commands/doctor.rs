@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use rumba_lab::provision::{Ledger, Leftover};
+use rumba_lab::provision::{Leftover, ResourceRegistry};
 use rumba_lab::{host, leftovers};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::problem::FAILURE;
 /// Shows the host's conditions, settings that spoil benchmarks, and leftovers of killed runs.
 pub fn run(args: &DoctorArgs) -> super::Result {
     let facts = host::Facts::gather(&args.data_dir);
-    let managed = Ledger::of_user()?;
+    let managed = ResourceRegistry::of_user()?;
     let (mut cleaned, mut left) = (Vec::new(), Vec::new());
     for leftover in &leftovers::find(&managed)? {
         match treat(leftover, &managed, args.clean) {
@@ -64,7 +64,7 @@ struct RemainingLeftover {
 }
 
 /// Removes a leftover on request; otherwise returns it as remaining.
-fn treat(leftover: &Leftover, managed: &Ledger, clean: bool) -> Result<(), RemainingLeftover> {
+fn treat(leftover: &Leftover, managed: &ResourceRegistry, clean: bool) -> Result<(), RemainingLeftover> {
     match (&leftover.doubt, clean) {
         (Some(doubt), false) => Err(RemainingLeftover { what: format!("{leftover} ({doubt})"), remedy: None }),
         (None, false) => Err(RemainingLeftover { what: leftover.to_string(), remedy: Some("rumba doctor --clean") }),

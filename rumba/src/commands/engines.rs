@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_engine_api::engine::{Availability, Brought, BuildSelector, Engine, Form};
+use rumba_engine_api::engine::{Availability, BuildSelector, Engine, ExternalLibrary, Form};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::server::ServerInfo;
 use rumba_lab::registry::Registry;
@@ -107,7 +107,7 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
         return super::print_json(&as_json(engine, servers));
     }
     say!("{}: {}\n", engine.info().name, engine.info().about);
-    if let Some(Brought { variable, page }) = engine.info().brought {
+    if let Some(ExternalLibrary { variable, page }) = engine.info().brought {
         say!("Its library is brought by you: {page} says how it is made.");
         say!("{variable} names it, or [[engine]] library in an experiment.\n");
     }

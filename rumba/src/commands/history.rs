@@ -8,7 +8,7 @@ use rumba_statistics::Run;
 
 use crate::cli::{Format, HistoryArgs, OrderBy};
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// Shows how each metric changed from run to run.
 pub fn run(args: &HistoryArgs) -> super::Result {
@@ -58,7 +58,7 @@ fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
         if let Some(problem) = left_out.next_if(|_| is_none_read || all) {
             return Err(problem);
         }
-        left_out.for_each(|problem| tell(&format!("left out: {problem}")));
+        left_out.for_each(|problem| notify(&format!("left out: {problem}")));
         runs.extend(read.into_iter().flatten());
     }
     Ok(runs)

@@ -9,7 +9,7 @@ use rumba_live::{Content, Library, Live, Server, StartError};
 
 use crate::cli::RunOptions;
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// Takes the port if there is to be a page.
 pub fn listen(args: &RunOptions) -> Result<Option<TcpListener>, Problem> {
@@ -33,7 +33,7 @@ impl LivePage {
         let base = results.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let content = Content { library: Library::new(base), live: Some((live.clone(), Box::new(interrupt))) };
         let server = Server::start(listener, content).map_err(not_served)?;
-        tell(&format!("live page: {}live", server.address()));
+        notify(&format!("live page: {}live", server.address()));
         Ok(Self { server, live })
     }
 

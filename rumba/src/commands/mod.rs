@@ -10,22 +10,21 @@ macro_rules! say {
 
 pub mod ab;
 pub mod compare;
-mod detect;
+pub mod detect;
 pub mod doctor;
 mod dry_run;
 pub mod engines;
 pub mod history;
 mod live;
 pub mod null_server;
+pub mod reference;
 pub mod report;
 pub mod reproduce;
-pub mod resume;
 pub mod run;
 pub mod serve;
 pub mod server;
 pub mod sysbench;
 pub mod texts;
-mod until_decided;
 pub mod workloads;
 
 use std::io::Write;
@@ -56,11 +55,11 @@ pub fn probe(registry: &Registry) -> Result {
 
 /// `rumba keep`: supervises a managed server until it is stopped.
 pub fn keep() -> Result {
-    let told = |error: std::io::Error| {
+    let reported = |error: std::io::Error| {
         Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
     };
-    let managed = rumba_lab::provision::Ledger::of_user()?;
-    rumba_lab::keeper::keep(&managed, &|| own("hold")).map(|()| ExitCode::SUCCESS).map_err(told)
+    let managed = rumba_lab::provision::ResourceRegistry::of_user()?;
+    rumba_lab::keeper::keep(&managed, &|| own("hold")).map(|()| ExitCode::SUCCESS).map_err(reported)
 }
 
 /// `rumba hold`: holds an instance open within its limits.
@@ -101,7 +100,12 @@ fn print_json(value: &serde_json::Value) -> Result {
 
 /// A setting as a line of help.
 fn setting_line(info: &SettingInfo<&str>) -> String {
-    let kind = match info.kind {
+    format!("  {:<28} {} [{}; default: {}]", info.name, info.help, values(info.kind), info.default)
+}
+
+/// The values of a kind of setting, in words.
+fn values(kind: Kind) -> String {
+    match kind {
         Kind::Bool => "true or false".to_owned(),
         Kind::Int(low, high) => format!("{low} to {high}"),
         Kind::Float(f64::NEG_INFINITY, f64::INFINITY) => "a number".to_owned(),
@@ -110,8 +114,7 @@ fn setting_line(info: &SettingInfo<&str>) -> String {
         Kind::Duration => "a duration".to_owned(),
         Kind::Choice(words) => words.join(" | "),
         Kind::Text => "text".to_owned(),
-    };
-    format!("  {:<28} {} [{kind}; default: {}]", info.name, info.help, info.default)
+    }
 }
 
 /// A setting as JSON.

@@ -82,7 +82,7 @@ pub fn run(args: &NullServerArgs) -> super::Result {
         .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
     allow_many_connections();
     let server = NullServer::start(&config).map_err(problem)?;
-    say!("listening on {} ({})", server.place(), told(&config));
+    say!("listening on {} ({})", server.place(), reported(&config));
     let _ = signals.forever().next();
     let held = server
         .stop()
@@ -95,18 +95,18 @@ pub fn run(args: &NullServerArgs) -> super::Result {
 
 /// The first signal stops the server cleanly; a second one ends the process at once.
 fn catch_signals() -> std::io::Result<Signals> {
-    let asked = Arc::new(AtomicBool::new(false));
+    let requested = Arc::new(AtomicBool::new(false));
     let ending = stop_signals();
     for signal in ending.iter().copied() {
         // The order matters: the first signal must not see its own flag.
-        flag::register_conditional_default(signal, asked.clone())?;
-        flag::register(signal, asked.clone())?;
+        flag::register_conditional_default(signal, requested.clone())?;
+        flag::register(signal, requested.clone())?;
     }
     Signals::new(ending)
 }
 
 /// Describes the server, for the line that reports it is ready.
-fn told(config: &Config) -> String {
+fn reported(config: &Config) -> String {
     let delay = config.delay.map_or_else(|| "at once".to_owned(), |delay| format!("after {}", show_duration(delay)));
     let threads = config.threads;
     let version = config.protocol.version();

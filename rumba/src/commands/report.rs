@@ -4,36 +4,43 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use rumba_lab::store;
-use rumba_lab::store::ReadError;
+use rumba_engine_api::units::counted;
+use rumba_lab::{spec, store};
 use rumba_report::{TableOptions, tables};
 use rumba_results::claim::{Claim, Judgement, Verdict};
-use rumba_results::comparison::{Proof, Summary};
+use rumba_results::comparison::{Comparison, Proof, Summary};
 use rumba_results::printable::shown;
 use rumba_results::record::Status;
 use rumba_results::results::Results;
 
 use crate::cli::{Format, ReportArgs};
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// Shows results as tables, a page, or JSON.
 pub fn run(args: &ReportArgs) -> super::Result {
+    if let [directory] = &args.directories[..]
+        && !store::has_results(directory)
+        && list(directory)? > 0
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
     let results = merge(names(&args.directories), &args.directories)?;
     let mut summary = rumba_statistics::summarise(&results);
-    let asked = claims_of(&args.claim, &summary)?;
-    summary.claims.extend(rumba_statistics::claims::judge(&asked, &summary.rows));
+    let requested = claims_of(&args.claim, &summary)?;
+    summary.claims.extend(rumba_statistics::claims::judge(&requested, &summary.rows));
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
         write_page(&results, &summary, &profiles(&args.directories), page)?;
-        tell(&format!("page: {}", shown(page)));
+        notify(&format!("page: {}", shown(page)));
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
     let directories = args.directories.iter().map(|path| shown(path));
-    let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);
+    let options =
+        TableOptions::default().with_all_warnings(args.warnings).with_legend(args.legend).with_directories(directories);
     match args.format() {
         Some(Format::Json) => {
-            super::print_json(&rumba_report::json(&results, &summary, super::ab::comparison(&results).as_ref()))?;
+            super::print_json(&rumba_report::json(&results, &summary, sides(&results).as_ref()))?;
         }
         Some(Format::Csv) => {
             super::print(rumba_report::report_csv(&results, &summary).trim_end())?;
@@ -48,6 +55,28 @@ pub fn run(args: &ReportArgs) -> super::Result {
         None => {}
     }
     Ok(verdict)
+}
+
+/// Lists the runs in this directory, the newest first, and returns their number.
+fn list(directory: &Path) -> Result<usize, Problem> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let runs = entries.map(|entry| entry.path()).filter(|path| store::has_results(path));
+    let mut runs: Vec<(PathBuf, Results)> =
+        runs.filter_map(|path| store::read_records(&path).ok().map(|results| (path, results))).collect();
+    runs.sort_by(|(_, one), (_, other)| other.started.cmp(&one.started));
+    for (path, results) in &runs {
+        let failed = results.trials.iter().filter(|trial| trial.record.status != Status::Done).count();
+        let failed = if failed > 0 { format!(", {failed} not done") } else { String::new() };
+        let trials = counted(results.trials.len(), "trial");
+        say!("{}  {}  {}, {trials}{failed}", results.started, shown(path), results.name);
+    }
+    if !runs.is_empty() {
+        say!(
+            "\n`rumba report DIR` shows one of these runs. `rumba serve {}` shows all in a browser.",
+            shown(directory)
+        );
+    }
+    Ok(runs.len())
 }
 
 /// Parses the claims of the command line, each its own sentence.
@@ -71,7 +100,7 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let of_rows = summary.rows.iter().flat_map(|row| &row.suspended);
     let suspended: BTreeSet<u32> = of_rows.map(|suspended| suspended.trial).collect();
     if failed > 0 || unsound().count() > 0 || !suspended.is_empty() {
-        tell(&format!(
+        notify(&format!(
             "--check: {failed} trials failed, {} were suspended, the data of {broken} failed its verification, that of \
              {cut_off} did not come through it",
             suspended.len()
@@ -121,20 +150,18 @@ pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
         0 => String::new(),
         count => format!("; {count} true for this load only: run the experiment with repeats_from = \"load\""),
     };
-    tell(&format!("--check: {good} of {} claims hold{remedy}{this_load}", claims.len()));
+    notify(&format!("--check: {good} of {} claims hold{remedy}{this_load}", claims.len()));
     Ok(ExitCode::from(crate::problem::REFUTED))
 }
 
 /// Reads one results directory.
 pub fn read(directory: &Path) -> Result<Results, Problem> {
-    store::read(directory).map_err(|error| {
-        let remedy = match error {
-            ReadError::NoResults { .. } => "name a directory that `rumba run` has written",
-            ReadError::Format { .. } => "read it with the version of rumba that wrote it (experiment.json says which)",
-            ReadError::Unreadable { .. } => "the file is damaged; the trials' own records may still be read",
-        };
-        Problem::mistake(error.to_string(), remedy)
-    })
+    Ok(store::read(directory)?)
+}
+
+/// The comparison of a run's own sides, if it has any.
+pub fn sides(results: &Results) -> Option<Comparison> {
+    rumba_statistics::compare_sides(results, &spec::pairs_of(&results.experiment))
 }
 
 /// Names that distinguish the directories: their last components, or the whole paths if those repeat.

@@ -1,6 +1,5 @@
 //! `rumba run`.
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,17 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_engine_api::units::counted;
-use rumba_engine_api::workload::SCRIPT_TEXT;
-use rumba_lab::conduct::profile::{self, NoProfile};
-use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
-use rumba_lab::harness::Harness;
-use rumba_lab::kept::KeptLoads;
-use rumba_lab::prepare::{Admitted, Allowed, Prepared};
+use rumba_lab::conduct::{Outcome, Watch, profile};
+use rumba_lab::prepare::Allowed;
 use rumba_lab::registry::Registry;
+use rumba_lab::runner::{self, Options, Runner};
 use rumba_lab::spec::{self, Experiment, Overrides};
-use rumba_lab::store::{Claim, ResultsDir, Resume};
+use rumba_lab::store::{Claim, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{leftovers, plan, provision, store};
+use rumba_lab::{plan, store};
 use rumba_report::TableOptions;
 use rumba_results::engine_name::split_list;
 use rumba_results::event::Event;
@@ -30,19 +26,17 @@ use signal_hook::consts::SIGQUIT;
 use super::live::LivePage;
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
-use crate::progress::{Progress, tell};
+use crate::progress::{Progress, notify};
 
 /// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
+
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     if let Some(directory) = &args.resume {
-        return super::resume::resume(directory, args, registry);
+        return resume(directory, args, registry);
     }
-    if let Some(change) = args.detect {
-        return super::detect::detect(change, args, registry);
-    }
-    run_experiment(read(args, registry)?, &args.options, registry)
+    run_experiment(read_with(args, &[], registry)?, &args.options, registry)
 }
 
 /// Splits lists of engine names at commas, except for commas inside a name's brackets.
@@ -80,7 +74,9 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
             "name another with --engine or --against, or leave out --until-decided",
         ));
     }
-    can_profile(args)?;
+    if args.profile {
+        profile::can_profile()?;
+    }
     if args.dry_run {
         return dry_run(experiment, args, registry);
     }
@@ -96,90 +92,39 @@ pub fn measure(
 ) -> Result<(ResultsDir, Outcome), Problem> {
     // Refuse the run for an unavailable port before anything is created.
     let listener = super::live::listen(args)?;
-    let claim = match &args.out {
-        Some(out) => Claim::new(out)?,
-        None => Claim::named(Path::new("results"), &experiment.name)?,
-    };
-    let out = claim.path().to_owned();
-    // Clean first: the leftovers of a killed run may take the room that this run needs.
-    let managed = provision::Ledger::of_user()?;
-    clean_leftovers(&managed);
-    let admitted = admit(experiment, &out, args)?;
-    let trials = admitted.plan(registry);
-    let prepared = admitted.prepare(trials, registry)?;
-    let results = ResultsDir::create(claim, &prepared)?;
-    let resume = Resume {
-        planned: prepared.trials().len(),
-        data_base: prepared.data_base().to_owned(),
-        versions: versions(&prepared),
-        allow_unlimited: args.allow_unlimited,
-        plans: prepared.trials().to_vec(),
-    };
-    let noted = results.note(&resume);
-    noted.map_err(|error| Problem::failure(format!("{}: {error}", shown(&out)), "choose another --out"))?;
-    let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed, listener)?;
-    Ok((results, outcome))
+    observe(Runner::new(experiment, &options(args), registry, &notify)?, args, listener)
 }
 
-/// Refuses `--profile` where sampling is not possible.
-pub fn can_profile(args: &RunOptions) -> Result<(), Problem> {
-    if !args.profile {
-        return Ok(());
-    }
-    profile::can_profile().map_err(|error| {
-        let remedy = match error {
-            NoProfile::Missing => {
-                "install it: apt-get install linux-perf (Debian), linux-tools-common (Ubuntu), perf (Fedora)"
-            }
-            NoProfile::Refused { .. } => {
-                "let users sample their own processes, `sysctl kernel.perf_event_paranoid=2`, or run as root"
-            }
-            NoProfile::Io(_) => "leave out --profile, or report this",
-        };
-        Problem::mistake(error.to_string(), remedy)
-    })
+/// Continues the interrupted run in this directory, and shows all results.
+fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
+    let listener = super::live::listen(&args.options)?;
+    let options = Options { retry_failed: args.retry_failed, ..options(&args.options) };
+    let (results, outcome) = observe(Runner::resume(directory, &options, registry, &notify)?, &args.options, listener)?;
+    show(&args.options, &results, outcome)
 }
 
-/// Checks an experiment whose results go to this directory, and reports what the user must know before the first trial.
-fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitted, Problem> {
-    let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
+fn options(args: &RunOptions) -> Options {
     let allowed = Allowed { unlimited: args.allow_unlimited, tight_memory: args.allow_tight_memory };
-    let admitted = Admitted::new(experiment, &data_base, allowed)?;
-    for Warning { code, message, remedy } in admitted.notices() {
-        match code.as_str() {
-            "engine-left-out" => tell(&format!("{message}; {remedy}")),
-            _ => tell(&format!("warning: {message} ({remedy})")),
-        }
+    Options { out: args.out.clone(), allowed, profile: args.profile, retry_failed: false }
+}
+
+/// Runs prepared trials, and shows their progress. `listener` is set if the live page is requested.
+fn observe(
+    mut runner: Runner<'_>,
+    args: &RunOptions,
+    listener: Option<TcpListener>,
+) -> Result<(ResultsDir, Outcome), Problem> {
+    let stops = count_stops()?;
+    let forecast = runner.forecast();
+    let live = |listener| LivePage::start(listener, runner.results().path(), runner.planned(), forecast.clone());
+    let live = listener.map(live).transpose()?;
+    let mut watching = Watching { progress: Progress::new(args.quiet, forecast), live: live.as_ref() };
+    let outcome = runner.run(&stops, &mut watching);
+    watching.progress.finish();
+    if let Some(live) = live {
+        live.end(outcome.as_ref().map_err(ToString::to_string));
     }
-    Ok(admitted)
-}
-
-/// The key of rumba itself among the versions, used if its commit does not identify the build.
-pub const OWN_PROGRAM: &str = "rumba";
-
-/// The versions of engines, and the other inputs that repeats of a trial must have in common.
-pub fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
-    // The script counts as a version: trials of two script texts are not repeats of each other.
-    let script = prepared.experiment().bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
-    let script = script.map(|(_, text)| ("the script".to_owned(), text));
-    let own = own_build().map(|own| (OWN_PROGRAM.to_owned(), own));
-    prepared.builds().versions().clone().into_iter().chain(script).chain(own).collect()
-}
-
-/// A description that distinguishes two builds of one commit, or builds without a repository. It covers the built-in
-/// engines too.
-fn own_build() -> Option<String> {
-    let build = crate::build::build();
-    if build.commit.is_some() && !build.dirty {
-        return None;
-    }
-    let program = std::fs::metadata("/proc/self/exe").ok()?;
-    let built = jiff::Timestamp::try_from(program.modified().ok()?).ok()?;
-    Some(format!("a program of {} bytes, written at {built}", program.len()))
-}
-
-fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
-    read_with(args, &[], registry)
+    Ok((runner.into_results(), outcome?))
 }
 
 /// Reads the experiment that the command line names, with these changes in addition to the command line's.
@@ -193,7 +138,7 @@ pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<
     if is_workload && !path.is_file() {
         return Ok(spec::of_workload(name, &overrides, registry)?);
     }
-    if let (false, Some(text)) = (path.exists(), super::reproduce::recipe(name)) {
+    if let (false, Some(text)) = (path.exists(), crate::experiments::recipe(name)) {
         return Ok(spec::read_text(&format!("experiments/{name}.toml"), text, &overrides, registry)?);
     }
     if path.extension().is_none() && !path.exists() && !spec::is_standard_input(path) {
@@ -203,65 +148,6 @@ pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<
         ));
     }
     Ok(spec::read_file(path, &overrides, registry)?)
-}
-
-/// Removes the leftovers of killed runs, because this run may need their space.
-pub fn clean_leftovers(managed: &provision::Ledger) {
-    for leftover in leftovers::find(managed).unwrap_or_default() {
-        match managed.clean(&leftover) {
-            Ok(()) => tell(&format!("removed what a killed run left behind: {leftover}")),
-            Err(error) => tell(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),
-        }
-    }
-}
-
-/// Runs prepared trials. `kept_loads` is the data of earlier loads that trials start from; `listener` is set if the
-/// live page is requested.
-pub fn conduct(
-    args: &RunOptions,
-    prepared: &Prepared,
-    resume: &Resume,
-    results: &ResultsDir,
-    kept_loads: KeptLoads,
-    managed: &provision::Ledger,
-    listener: Option<TcpListener>,
-) -> Result<Outcome, Problem> {
-    let stops = count_stops()?;
-    let planned = resume.plans.len();
-    let forecast = forecast(prepared, results);
-    let live = listener.map(|listener| LivePage::start(listener, results.path(), planned, forecast.clone()));
-    let live = live.transpose()?;
-    let harness = prepared.trials().first().map(|first| Harness::measure(&|| super::own("harness"), first));
-    let mut watching = Watching { progress: Progress::new(args.quiet, forecast), live: live.as_ref() };
-    let conduct = Conduct {
-        prepared,
-        planned,
-        results,
-        managed,
-        child: &|| super::own("trial"),
-        harness: &harness.unwrap_or_default(),
-        stops: &stops,
-        profiles: args.profile,
-        is_decided: &|repeat| super::until_decided::is_decided(results.path(), repeat),
-    };
-    let outcome = conduct.run(kept_loads, &mut watching);
-    watching.progress.finish();
-    if let Some(live) = live {
-        live.end(outcome.as_ref().map_err(ToString::to_string));
-    }
-    outcome.map_err(|error| {
-        let kept = shown(results.path());
-        let go_on = format!("what was measured until then is in {kept}; `rumba run --resume {kept}` goes on");
-        Problem::failure(error.to_string(), go_on)
-    })
-}
-
-/// The expected end of the run, estimated from its trials and those that have already ended.
-fn forecast(prepared: &Prepared, results: &ResultsDir) -> Forecast {
-    let mut forecast = Forecast::new(prepared.trials());
-    let before = store::read_records(results.path());
-    before.iter().flat_map(|read| &read.trials).for_each(|trial| forecast.learn(&trial.record));
-    forecast
 }
 
 /// The observers of a run: the terminal, and the live page if there is one.
@@ -305,7 +191,7 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
                 _ => (1, "stopping; what was measured is kept (once more: stop at once)"),
             };
             if counted.fetch_add(steps, Relaxed) == 0 {
-                tell(words);
+                notify(words);
             }
         }
     });
@@ -320,7 +206,7 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     // A page that cannot be written is reported last, after the tables.
     let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
     let page = results.summarise("report.html", &page);
-    let comparison = super::ab::comparison(&read);
+    let comparison = super::report::sides(&read);
     if args.json {
         super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;
     } else {
@@ -338,9 +224,9 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
         let why = search.highest.reason().unwrap_or("the search did not end");
         let clients = counted(search.clients as usize, "client");
-        tell(&format!("{} with {clients}: no rate found: {why}", search.engine));
+        notify(&format!("{} with {clients}: no rate found: {why}", search.engine));
     }
-    tell_end(results, outcome);
+    report_end(results, outcome);
     Ok(match exit_code(outcome) {
         Some(code) => code,
         // After a resume, the trials of earlier starts count as well.
@@ -351,22 +237,22 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
 }
 
 /// Reports which part of a run is missing, and how to continue it.
-pub fn tell_end(results: &ResultsDir, outcome: Outcome) {
+pub fn report_end(results: &ResultsDir, outcome: Outcome) {
     let out = results.path();
     if let Some(Warning { message, remedy, .. }) = results.trouble() {
         let left = match outcome.not_begun {
             0 => String::new(),
             trials => format!("; {} not run", counted(trials, "trial")),
         };
-        tell(&format!("{message}{left} ({remedy})"));
+        notify(&format!("{message}{left} ({remedy})"));
     }
     if outcome.suspended > 0 {
         let trials = counted(outcome.suspended, "trial");
         let again = format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
-        tell(&format!("{trials} suspended while measured; {again}"));
+        notify(&format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {
-        tell(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));
+        notify(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));
     }
 }
 
@@ -392,7 +278,7 @@ fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> su
         drop(Claim::new(out)?);
     }
     let out = args.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
-    let admitted = admit(experiment, &out, args)?;
+    let admitted = runner::admit(experiment, &out, options(args).allowed, &notify)?;
     admitted.check(&trials, registry)?;
     let forecast = admitted.forecast(&trials, registry);
     if args.json {

@@ -9,7 +9,7 @@ use rumba_results::printable::shown;
 use super::live::not_served;
 use crate::cli::ServeArgs;
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// Serves past results until it is interrupted.
 pub fn run(args: &ServeArgs) -> super::Result {
@@ -23,7 +23,7 @@ pub fn run(args: &ServeArgs) -> super::Result {
     let content = Content { library: Library::new(&args.directory), live: None };
     let server = Server::start(listener, content).map_err(not_served)?;
     super::print(server.address())?;
-    tell("Ctrl-C ends it");
+    notify("Ctrl-C ends it");
     signals.forever().next();
     drop(server);
     Ok(ExitCode::SUCCESS)

@@ -10,8 +10,9 @@ use rumba_engine_api::engine::{EngineConfig, Form};
 use rumba_engine_api::setting::Value;
 use rumba_lab::keeper::{self, Answer, KeptServer, Order, Server};
 use rumba_lab::limits;
-use rumba_lab::provision::{DataDir, Ledger, refuse_unshowable};
+use rumba_lab::provision::{DataDir, ResourceRegistry, refuse_unshowable};
 use rumba_lab::registry::Registry;
+use rumba_lab::runner;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::data_base;
 use rumba_results::printable::shown;
@@ -20,7 +21,7 @@ use serde_json::json;
 
 use crate::cli::{ServerArgs, ServerCommand, ServerListArgs, ServerStartArgs, ServerStopArgs};
 use crate::problem::Problem;
-use crate::progress::tell;
+use crate::progress::notify;
 
 /// A longer name could become a path that no file system takes.
 const LONGEST_NAME: usize = 100;
@@ -43,14 +44,14 @@ struct ServerRequest {
 
 fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
     let directory = Path::new(&args.what);
-    let asked = match directory.join("experiment.json").is_file() {
+    let requested = match directory.join("experiment.json").is_file() {
         true => kept_data(directory, args, registry)?,
         false => fresh(args, registry)?,
     };
-    let name = args.name.clone().unwrap_or(asked.name);
+    let name = args.name.clone().unwrap_or(requested.name);
     refuse_name(&name)?;
-    let managed = Ledger::of_user()?;
-    super::run::clean_leftovers(&managed);
+    let managed = ResourceRegistry::of_user()?;
+    runner::clean_leftovers(&managed, &notify);
     if keeper::find(&managed)?.iter().any(|kept| kept.name == name) {
         let remedy = format!("stop it (rumba server stop {name}), or give this one another name (--name)");
         return Err(Problem::mistake(format!("a server called {name} is up"), remedy));
@@ -58,8 +59,8 @@ fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
     let place = std::path::absolute(&args.data_dir)
         .map_err(|error| Problem::mistake(format!("{}: {error}", shown(&args.data_dir)), "name a directory"))?;
     refuse_unshowable(&place)?;
-    let engine = within_limits(asked.engine, &place, args.allow_unlimited)?;
-    let server = order(&Order { name, engine, place, from: asked.from })?;
+    let engine = within_limits(requested.engine, &place, args.allow_unlimited)?;
+    let server = order(&Order { name, engine, place, from: requested.from })?;
     if args.json {
         return super::print_json(&json!(server));
     }
@@ -137,6 +138,12 @@ fn listen(config: &mut EngineConfig, registry: &Registry) {
 
 /// The data of a trial from a run with `keep_data`.
 fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> Result<ServerRequest, Problem> {
+    if !args.set.is_empty() || args.engine.is_some() {
+        return Err(Problem::mistake(
+            "--set and --engine do not apply to kept data: its files fit the settings that it was made with",
+            "leave them out; `rumba server start ENGINE --set …` starts a server without data",
+        ));
+    }
     let results = super::report::read(directory)?;
     let trials = results.trials.iter().filter(|trial| args.trial.as_ref().is_none_or(|name| *name == trial.directory));
     let mut found = Vec::new();
@@ -184,7 +191,7 @@ fn within_limits(engine: EngineConfig, place: &Path, allow_unlimited: bool) -> R
         return Ok(engine);
     }
     let (limits, warnings) = limits::enforceable(&engine.limits, place)?;
-    warnings.iter().for_each(|warning| tell(&format!("warning: {} ({})", warning.message, warning.remedy)));
+    warnings.iter().for_each(|warning| notify(&format!("warning: {} ({})", warning.message, warning.remedy)));
     Ok(EngineConfig { limits, ..engine })
 }
 
@@ -261,7 +268,7 @@ fn quoted(word: &str) -> String {
 }
 
 fn list(args: &ServerListArgs) -> super::Result {
-    let kept = keeper::find(&Ledger::of_user()?)?;
+    let kept = keeper::find(&ResourceRegistry::of_user()?)?;
     if args.json {
         let servers = kept.iter().map(|kept| {
             let keeper = json!({ "pid": kept.keeper.process.pid, "since": kept.keeper.created });
@@ -282,7 +289,7 @@ fn list(args: &ServerListArgs) -> super::Result {
 }
 
 fn stop(args: &ServerStopArgs) -> super::Result {
-    let managed = Ledger::of_user()?;
+    let managed = ResourceRegistry::of_user()?;
     let kept = keeper::find(&managed)?;
     let known: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
     if let Some(unknown) = args.names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -314,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_can_be_pasted_whatever_is_in_its_paths() {
+    fn command_line_can_be_pasted_with_any_characters_in_paths() {
         let access = Access {
             environment: vec![("PGPASSFILE".into(), "/tmp/it's mine/pgpass".into())],
             command: vec!["psql".into(), "-h".into(), "127.0.0.1".into(), String::new()],

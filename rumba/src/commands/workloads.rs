@@ -59,8 +59,8 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
             let short = op.short.as_ref().map_or("", |short| &short.name);
             let limit = op.limit.as_ref().map(|limit| format!("{}% within {} s", limit.percent, limit.seconds));
             let rate = op.rate.as_ref().map(|rate| format!("a minute: {}", rate.name));
-            let told: Vec<String> = limit.into_iter().chain(rate).collect();
-            say!("{}", format!("  {:<24} {short:<4} {}", op.name, told.join(", ")).trim_end());
+            let reported: Vec<String> = limit.into_iter().chain(rate).collect();
+            say!("{}", format!("  {:<24} {short:<4} {}", op.name, reported.join(", ")).trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -50,7 +50,7 @@ pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
 
 /// These workloads with this seed, in one instance.
 fn conform(engine: &dyn Engine, config: &EngineConfig, served: &[Tested], seed: u64) {
-    let told = format!(
+    let reported = format!(
         "{} {}, {}, {}",
         config.name,
         config.server.as_deref().unwrap_or_default(),
@@ -58,14 +58,14 @@ fn conform(engine: &dyn Engine, config: &EngineConfig, served: &[Tested], seed: 
         config.durability.name()
     );
     let dir = tempfile::tempdir().unwrap();
-    engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
+    engine.check(config).unwrap_or_else(|error| panic!("{reported}: {error}"));
     let (_, schema, _) = served[0];
     let instance = engine.open(dir.path(), config, schema(engine.info().family)).unwrap();
     let steps = if engine.info().form == Form::Server { STEPS_OF_SERVERS } else { STEPS };
     for (workload, _, conformance) in served {
         let mut open = || -> Session { instance.session().unwrap() };
         conformance(&mut open, seed, steps)
-            .unwrap_or_else(|why| panic!("{} over {told}, seed {seed}: {why}", workload.name()));
+            .unwrap_or_else(|why| panic!("{} over {reported}, seed {seed}: {why}", workload.name()));
     }
     instance.close().unwrap();
 }

@@ -48,7 +48,7 @@ impl Existing {
     }
 
     /// The first columns of an answer.
-    pub fn ask(&self, sql: &str) -> Vec<String> {
+    pub fn fetch(&self, sql: &str) -> Vec<String> {
         let rows = self.connect().unwrap().query(sql).unwrap().rows;
         rows.into_iter().filter_map(|row| row.into_iter().next()?).collect()
     }

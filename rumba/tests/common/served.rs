@@ -72,7 +72,7 @@ impl Served {
     }
 
     /// The status and the rest of an answer.
-    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub fn fetch(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut answer = String::new();
         self.send(method, path, headers, body).read_to_string(&mut answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
@@ -80,13 +80,13 @@ impl Served {
     }
 
     pub fn get(&self, below: &str) -> (u16, String) {
-        self.ask("GET", &format!("/{}/{below}", self.secret), &[], "")
+        self.fetch("GET", &format!("/{}/{below}", self.secret), &[], "")
     }
 
     pub fn post(&self, below: &str, body: &str) -> (u16, String) {
         let origin = format!("http://{}", self.host);
         let headers = [("Origin", origin.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
-        self.ask("POST", &format!("/{}/{below}", self.secret), &headers, body)
+        self.fetch("POST", &format!("/{}/{below}", self.secret), &headers, body)
     }
 
     /// The JSON of an answer.

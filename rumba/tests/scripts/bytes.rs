@@ -19,14 +19,14 @@ pub struct Recorder {
     pub dialect: Dialect,
     pub given: Given,
     /// The messages to the host.
-    pub told: Arc<Mutex<Vec<String>>>,
+    pub reported: Arc<Mutex<Vec<String>>>,
     /// Answers come only at the second poll.
     pub is_late: bool,
 }
 
 impl Recorder {
     pub fn of(dialect: Dialect) -> Self {
-        Self { dialect, given: Given::default(), told: Arc::default(), is_late: false }
+        Self { dialect, given: Given::default(), reported: Arc::default(), is_late: false }
     }
 
     /// A script over such sessions.
@@ -51,7 +51,7 @@ impl Host for Recorder {
 
     fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let (dialect, given, is_late) = (self.dialect, self.given.clone(), self.is_late);
-        Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_asked: false }))
+        Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_requested: false }))
     }
 
     fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {
@@ -59,7 +59,7 @@ impl Host for Recorder {
     }
 
     fn log(&self, level: Level, words: &str) {
-        self.told.lock().unwrap().push(format!("{level:?}: {words}"));
+        self.reported.lock().unwrap().push(format!("{level:?}: {words}"));
     }
 }
 
@@ -68,7 +68,7 @@ struct Recording {
     given: Given,
     prepared: usize,
     is_late: bool,
-    was_asked: bool,
+    was_requested: bool,
 }
 
 impl Recording {
@@ -123,8 +123,8 @@ impl SqlSession for Recording {
     }
 
     fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        self.was_asked = self.is_late && !self.was_asked;
-        if self.was_asked { Poll::Pending } else { Poll::Ready(Ok(Answer::default())) }
+        self.was_requested = self.is_late && !self.was_requested;
+        if self.was_requested { Poll::Pending } else { Poll::Ready(Ok(Answer::default())) }
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {

@@ -7,13 +7,13 @@ use rumba_workload_sysbench::ScriptClient;
 
 use super::{Count, Run};
 
-const TOLD: &str = "Alert: a function that is called at a collection failed: test.lua:";
+const REPORTED: &str = "Alert: a function that is called at a collection failed: test.lua:";
 
 /// The messages about finalisers that failed, in a script that completes.
 fn alerts(run: &Run, script: &str) -> Vec<String> {
     run.load(script).unwrap();
     let log = run.host.log.lock().unwrap();
-    log.iter().filter_map(|line| line.strip_prefix(TOLD)).map(str::to_owned).collect()
+    log.iter().filter_map(|line| line.strip_prefix(REPORTED)).map(str::to_owned).collect()
 }
 
 /// Guards against a crash: a statement in a `__gc` once freed the row that was being fetched, and the process ended.

@@ -32,7 +32,7 @@ fn what_calls_itself_too_often_fails_in_lua_s_words() {
 }
 
 #[test]
-fn a_client_has_the_stack_that_is_asked_for() {
+fn client_thread_has_the_requested_stack_size() {
     let mut run = Run::new();
     run.options.push(("thread_stack_size".to_owned(), OptionValue::Number(f64::from(32 << 20))));
     let (end, ..) = run.events(&format!("{NESTED} function event() goes_to(2000) ends() end"), 1);

@@ -148,6 +148,30 @@ fn what_is_drawn_without_a_range_and_texts_are_all_alike() {
     }
 }
 
+/// With a table of more than 2^32 rows, only a part of it was once read.
+#[test]
+fn ranges_beyond_32_bits_are_whole_or_refused() {
+    let script = "
+        local last = 34000000000
+        for _, name in ipairs { 'default', 'uniform', 'gaussian', 'special', 'pareto', 'zipfian' } do
+            for _, draw in ipairs { sysbench.rand[name], ffi.C['sb_rand_' .. name] } do
+                local least, most = last, 1
+                for _ = 1, 20000 do
+                    local n = draw(1, last)
+                    assert(n >= 1 and n <= last and n % 1 == 0, name .. ' ' .. n)
+                    least, most = math.min(least, n), math.max(most, n)
+                end
+                assert(most > 3 * 2^32 and least < most / 2, name .. ' ' .. most)
+            end
+        end
+        assert(sysbench.rand.uniform(last, last) == last)
+        for _, draw in ipairs { sysbench.rand.uniform, sb_rand_uniq } do
+            local done, why = pcall(draw, 1, 2^60)
+            assert(not done and (why:find('9007199254740992') or why:find('4294967295')), tostring(why))
+        end";
+    Run::new().load(script).unwrap();
+}
+
 /// They are drawn directly into the rows, so no script sees them before the database has them.
 #[test]
 fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
@@ -173,7 +197,7 @@ fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
 
 /// Each differs only slightly from a law above, as an implementation mistake would make it.
 #[test]
-fn draws_of_another_law_are_told_from_it() {
+fn samples_of_another_distribution_are_detected() {
     let shapes = Shapes::default();
     let drawn = |name: &str| format!("sysbench.rand.{name}{RANGE}");
     let uniform = || laws::uniform(NUMBERS);

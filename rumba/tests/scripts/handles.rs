@@ -12,7 +12,7 @@ use super::bytes::{Given, Recorder};
 use super::{Count, Run, TABLE};
 
 #[test]
-fn a_connection_that_is_made_anew_keeps_its_turn() {
+fn reopened_connection_keeps_its_turn() {
     let run = Run::new();
     let script = "local drv = sysbench.sql.driver()
         local first, second = drv:connect(), drv:connect()
@@ -152,6 +152,29 @@ fn objects_stay_valid_when_reached_without_their_handle() {
             assert(not done and why:find('no parameter in place 1'), tostring(why))
         end
         assert(not pcall(sysbench.histogram.new, 1e18, 1, 2))"
+    );
+    Run::new().load(&script).unwrap();
+}
+
+/// Scripts write `assert(con:query("CREATE TABLE …"))`, which once failed because the answer was nil. A field of a null
+/// pointer would end the program, so it must be an error of the script. The loop is long enough to be compiled.
+#[test]
+fn statement_without_rows_returns_a_null_that_is_true() {
+    let script = format!(
+        r"{TABLE}
+        local statement = con:prepare('DELETE FROM t WHERE id = 0')
+        for n = 1, 300 do
+            for _, rs in ipairs {{ con:query('DELETE FROM t WHERE id = 0'), statement:execute() }} do
+                assert(assert(rs) == nil and type(rs) == 'cdata' and tostring(rs) == '<sql_result>')
+                seen = (seen or 0) + 1
+            end
+        end
+        assert(seen == 600 and con:query_row('DELETE FROM t') == nil)
+        assert(not con:query('SELECT 1') == false and con:query('SELECT 1') ~= nil)
+        for _, use in ipairs {{ 'nrows', 'fetch_row', 'free' }} do
+            local done, why = pcall(function() return con:query('DELETE FROM t')[use] end)
+            assert(not done and why:find(use .. '.: compare the result with nil first'), tostring(why))
+        end"
     );
     Run::new().load(&script).unwrap();
 }

@@ -52,13 +52,13 @@ fn gc_of_a_client_dropped_while_waiting_sends_no_statement() {
         getmetatable(late).__gc = function() con:query('SELECT 2') end
         function event() con:query('SELECT 1') end";
     let recorder = Recorder { is_late: true, ..Recorder::of(Dialect::MySql) };
-    let (given, told) = (recorder.given.clone(), recorder.told.clone());
+    let (given, reported) = (recorder.given.clone(), recorder.reported.clone());
     leave(&recorder.setup(script), &mut Count { left: 1, ..Count::default() });
     let sent: [&[u8]; 1] = [b"SELECT 1"];
     assert_eq!(*given.lock().unwrap(), sent);
-    let told = told.lock().unwrap();
+    let reported = reported.lock().unwrap();
     let alert = "Alert: a function that is called at a collection failed: test.lua:4: ";
-    assert!(told.iter().any(|line| line.starts_with(alert) && line.ends_with("was closed")), "{told:?}");
+    assert!(reported.iter().any(|line| line.starts_with(alert) && line.ends_with("was closed")), "{reported:?}");
 }
 
 /// The bytes that a script's client leaves behind with slow sessions, the minimum of several attempts, because one-time

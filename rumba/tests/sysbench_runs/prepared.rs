@@ -45,7 +45,7 @@ const PREPARED_ROWS: &str = r"
 fn rows_of_prepared_statements_are_those_of_mariadb() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE sbtest");
+    server.fetch("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let password = format!("--mysql-password={PASSWORD}");
     let said = succeeds(&place, PREPARED_ROWS, &[&socket, "--mysql-user=root", &password, "prepare"]);

@@ -33,16 +33,16 @@ fn run_on(place: &TestDir, server: &Existing, out: &str, warehouses: &str, more:
 fn half_loaded_foreign_schema_is_refused_and_unchanged() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
-    server.ask("CREATE DATABASE lab");
-    server.ask("CREATE TABLE lab.warehouse (w_id INT PRIMARY KEY, w_ytd DECIMAL(12,2))");
-    server.ask("INSERT INTO lab.warehouse VALUES (1, 300000.00)");
+    server.fetch("CREATE DATABASE lab");
+    server.fetch("CREATE TABLE lab.warehouse (w_id INT PRIMARY KEY, w_ytd DECIMAL(12,2))");
+    server.fetch("INSERT INTO lab.warehouse VALUES (1, 300000.00)");
     let output = run_on(&place, &server, "out", "warehouses=1", &[]).output().unwrap();
     let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
     assert_eq!(output.status.code(), Some(2), "{words}");
-    for told in ["lab is not empty", "warehouse", "name a schema in the DSN that is empty"] {
-        assert!(words.contains(told), "{told}: {words}");
+    for reported in ["lab is not empty", "warehouse", "name a schema in the DSN that is empty"] {
+        assert!(words.contains(reported), "{reported}: {words}");
     }
-    assert_eq!(server.ask("SELECT COUNT(*) FROM lab.warehouse"), ["1"]);
+    assert_eq!(server.fetch("SELECT COUNT(*) FROM lab.warehouse"), ["1"]);
     assert!(!place.path("out").exists(), "nothing was made");
 }
 
@@ -65,7 +65,7 @@ fn killed_load_is_repeated_at_the_requested_scale() {
     while is_alive(trial) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(!server.ask("SHOW TABLES FROM lab").is_empty(), "it has left its tables");
+    assert!(!server.fetch("SHOW TABLES FROM lab").is_empty(), "it has left its tables");
     let output = run_on(&place, &server, "out", "warehouses=1", &["customers=60", "items=500"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
@@ -79,9 +79,9 @@ fn killed_load_is_repeated_at_the_requested_scale() {
 
 /// The failed checks of a database for this requested scale, with their findings.
 fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<String>)> {
-    let asked = TpcC.bind(&settings(numbers)).unwrap();
-    asked.restore(&worked.bound.state()).unwrap();
-    let checks = asked.verify(worked.instance.session().unwrap()).unwrap();
+    let requested = TpcC.bind(&settings(numbers)).unwrap();
+    requested.restore(&worked.bound.state()).unwrap();
+    let checks = requested.verify(worked.instance.session().unwrap()).unwrap();
     checks.into_iter().filter(|check| check.wrong > 0).map(|check| (check.name, check.examples)).collect()
 }
 
@@ -113,12 +113,12 @@ fn unreadable_amount_is_reported_with_its_column_and_value() {
         // SQLite keeps a text in a column of numbers.
         worked.run("UPDATE item SET i_price = 'dear'");
         let mut client = worked.bound.client(session(), ALONE, 1).unwrap();
-        let told = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
-        assert!(told.starts_with("i_price: dear is no number"), "{statements}: {told}");
+        let reported = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+        assert!(reported.starts_with("i_price: dear is no number"), "{statements}: {reported}");
         drop(client);
         worked.run("UPDATE warehouse SET w_ytd = 'much'");
-        let told = worked.bound.verify(session()).unwrap_err().to_string();
-        assert!(told.starts_with("w_ytd: much is no number"), "{told}");
+        let reported = worked.bound.verify(session()).unwrap_err().to_string();
+        assert!(reported.starts_with("w_ytd: much is no number"), "{reported}");
     }
 }
 
@@ -163,9 +163,9 @@ impl Journal for Silent {
 #[test]
 fn terminals_before_a_crash_neither_key_nor_think() {
     let worked = Worked::loaded(&Sqlite, "plain", 1);
-    let mut asked = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
-    asked.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
-    let bound = TpcC.bind(&asked).unwrap();
+    let mut requested = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
+    requested.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
+    let bound = TpcC.bind(&requested).unwrap();
     bound.restore(&worked.bound.state()).unwrap();
     let session = || worked.instance.session().unwrap();
     let usual = bound.client(session(), ALONE, 1).unwrap();

@@ -18,8 +18,9 @@ fn excess_terminals_are_refused_before_the_load() {
         let refused = run("clients=10,41", more);
         let words: String = text(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(refused.status.code(), Some(2), "{more:?}: {words}");
-        for told in ["41 clients are more than the 40", "set a warehouse for every ten clients", "think = \"none\""] {
-            assert!(words.contains(told), "{more:?}: {told}: {words}");
+        for reported in ["41 clients are more than the 40", "set a warehouse for every ten clients", "think = \"none\""]
+        {
+            assert!(words.contains(reported), "{more:?}: {reported}: {words}");
         }
         assert!(!place.path("out").exists(), "{more:?}");
     }
@@ -30,15 +31,15 @@ fn excess_terminals_are_refused_before_the_load() {
 #[test]
 fn fewer_clients_than_data_sets_are_refused() {
     let place = TestDir::new();
-    let run = |asked: &[&str], more: &[&str]| {
+    let run = |requested: &[&str], more: &[&str]| {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
-        for set in ["customers=20", "items=200"].iter().chain(asked) {
+        for set in ["customers=20", "items=200"].iter().chain(requested) {
             command.args(["--set", set]);
         }
         command.args(more).output().unwrap()
     };
     let ten = ["warehouses=1", "data_sets=10"];
-    for (asked, at_work) in [
+    for (requested, at_work) in [
         ([ten[0], ten[1], "clients=4"], 4),
         ([ten[0], ten[1], "clients=20,2..8 x2"], 2),
         (["warehouses=10", "splits=\"1,10\"", "clients=8"], 8),
@@ -46,19 +47,19 @@ fn fewer_clients_than_data_sets_are_refused() {
         (["data_sets=10", "clients=20", "active=40%"], 8),
     ] {
         for more in [&[][..], &["--dry-run"]] {
-            let refused = run(&asked, more);
+            let refused = run(&requested, more);
             let said = text(&refused).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
-            assert_eq!(refused.status.code(), Some(2), "{asked:?}, {more:?}: {said}");
+            assert_eq!(refused.status.code(), Some(2), "{requested:?}, {more:?}: {said}");
             let idle = format!("clients: with {at_work} at work a part of the data would lie idle");
-            for told in [&*idle, "turns at 10 data sets", "(data_sets, splits), or have 10 or more at work"] {
-                assert!(said.contains(told), "{asked:?}, {more:?}: {told}: {said}");
+            for reported in [&*idle, "turns at 10 data sets", "(data_sets, splits), or have 10 or more at work"] {
+                assert!(said.contains(reported), "{requested:?}, {more:?}: {reported}: {said}");
             }
-            assert!(!place.path("out").exists(), "{asked:?}, {more:?}");
+            assert!(!place.path("out").exists(), "{requested:?}, {more:?}");
         }
     }
-    let admitted = |asked: &[&str]| {
-        let output = run(asked, &["--dry-run"]);
-        assert!(output.status.success(), "{asked:?}: {}", text(&output));
+    let admitted = |requested: &[&str]| {
+        let output = run(requested, &["--dry-run"]);
+        assert!(output.status.success(), "{requested:?}: {}", text(&output));
     };
     admitted(&[ten[0], ten[1], "clients=10,20"]);
     admitted(&["warehouses=10", "splits=\"1,10\"", "clients=10"]);

@@ -97,9 +97,9 @@ fn waits_and_is_handed_the_next(worked: &Worked, bound: &dyn Bound) {
 fn delivery_takes_the_next_order_after_a_deleted_one() {
     let worked = Worked::loaded_as(&*registered("postgresql"), &on_server("postgresql", "postgresql@15"), "plain", 1);
     let bound = |statements: &str| {
-        let mut asked = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
-        asked.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
-        TpcC.bind(&asked).unwrap()
+        let mut requested = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
+        requested.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
+        TpcC.bind(&requested).unwrap()
     };
     // The maximum number of statements that read customers and amounts of the found orders: one for each, or one for
     // all.

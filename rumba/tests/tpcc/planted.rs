@@ -509,7 +509,7 @@ impl Bound for FaultyBound {
 }
 
 /// The events of a trial of this part.
-fn told(faulty: Faulty, part: TrialPart) -> Vec<Event> {
+fn reported(faulty: Faulty, part: TrialPart) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
@@ -553,7 +553,7 @@ fn found(events: &[Event], proof: PhaseKind) -> Vec<&str> {
 #[test]
 fn a_load_that_is_wrong_is_found_before_anybody_works_on_it() {
     for part in [TrialPart::Whole, TrialPart::Load] {
-        let events = told(Faulty::Load, part);
+        let events = reported(Faulty::Load, part);
         assert_eq!(found(&events, PhaseKind::VerifyLoad), ["3.3.2.4", "3.3.2.6"], "{part:?}");
         let Some(Event::Failed { phase, cause }) = events.last() else { panic!("{part:?}: {:?}", events.last()) };
         assert!(*phase == PhaseKind::VerifyLoad && cause.contains("3.3.2.4"), "{part:?}: {phase}, {cause}");
@@ -564,7 +564,7 @@ fn a_load_that_is_wrong_is_found_before_anybody_works_on_it() {
 /// The load is correct, but the clients' later writes are not, so no figure of the trial may count.
 #[test]
 fn what_goes_wrong_in_the_run_fails_the_trial_after_it() {
-    let events = told(Faulty::Run, TrialPart::Whole);
+    let events = reported(Faulty::Run, TrialPart::Whole);
     assert_eq!(found(&events, PhaseKind::VerifyLoad), [""; 0]);
     assert_eq!(found(&events, PhaseKind::Verify), ["3.3.2.4", "3.3.2.6"]);
     let Some(Event::Failed { phase, cause }) = events.last() else { panic!("{:?}", events.last()) };

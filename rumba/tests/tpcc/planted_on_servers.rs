@@ -100,17 +100,17 @@ fn found_over(engine: &str, server: &str) {
         let [plant, undo] = [-1, 1].map(|number| sql_add(column, number));
         each_found(&worked, &[Fault { plant: &plant, undo: &undo, broken: &["tpcc_stock"] }], server);
     }
-    a_full_sum_is_told(&worked, server);
+    decimal_overflow_is_reported(&worked, server);
 }
 
 /// One warehouse without think times takes in ten thousand million within hours. The server's message alone names no
 /// remedy.
-fn a_full_sum_is_told(worked: &Worked, server: &str) {
+fn decimal_overflow_is_reported(worked: &Worked, server: &str) {
     worked.run("UPDATE warehouse SET w_ytd = 9999999999.99");
     let mut client = worked.bound.client(worked.instance.session().unwrap(), ALONE, 2).unwrap();
-    let told = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+    let reported = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
     for part in ["22003", "DECIMAL(12,2)", "set more warehouses, or run for less time"] {
-        assert!(told.contains(part), "{server}: {part}: {told}");
+        assert!(reported.contains(part), "{server}: {part}: {reported}");
     }
 }
 

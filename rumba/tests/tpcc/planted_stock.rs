@@ -83,7 +83,7 @@ pub(super) fn of_stock() -> Vec<Fault> {
 }
 
 #[test]
-fn stock_that_nobody_has_ordered_from_has_counted_nothing() {
+fn stock_without_orders_has_zero_counts() {
     for (column, nth) in [("s_ytd", S_YTD), ("s_order_cnt", S_ORDER_CNT), ("s_remote_cnt", S_REMOTE_CNT)] {
         let worked = Worked::loaded(&Sqlite, "plain", 1);
         worked.run(&format!("UPDATE stock SET {column} = {column} + 1 WHERE s_i_id = 17"));

@@ -57,7 +57,7 @@ impl Bench {
 }
 
 fn look_for_engines(place: &CaseDirectory, here: &mut Available) -> Result<(), Trouble> {
-    let listed = place.ask_json(&["engines", "--json"])?.doing("rumba engines")?;
+    let listed = place.request_json(&["engines", "--json"])?.doing("rumba engines")?;
     let missing = |name: &str| {
         let engine = listed.as_array().into_iter().flatten().find(|engine| engine["name"] == name);
         match engine {
@@ -83,8 +83,8 @@ fn look_for_engines(place: &CaseDirectory, here: &mut Available) -> Result<(), T
 fn refusal(place: &CaseDirectory, limit: Limit) -> Result<Option<String>, Trouble> {
     let mut run = place.rumba();
     run.args(["run", "linkbench", "--engine", "null", "--quiet", "--out"]).arg(place.path(&format!("{limit:?}")));
-    for ask in ["maxid1=100", "warmup=0s", "loops=1", "loop=100ms"].iter().chain(limit.asks()) {
-        run.args(["--set", ask]);
+    for fetch in ["maxid1=100", "warmup=0s", "loops=1", "loop=100ms"].iter().chain(limit.requests()) {
+        run.args(["--set", fetch]);
     }
     let output = run.output().doing("starting rumba")?;
     Ok((!output.status.success()).then(|| text(&output)))

@@ -124,7 +124,7 @@ impl Engine {
     }
 
     /// The settings that keep its files small.
-    pub fn asks(self) -> &'static [&'static str] {
+    pub fn requests(self) -> &'static [&'static str] {
         match self {
             // It makes three log files at once, 100 MB each by default.
             Engine::WiredTiger => &["wiredtiger.log.file_max=1MiB"],
@@ -162,7 +162,7 @@ impl Limit {
     pub const NONE: &'static [Limit] = &[Limit::None];
 
     /// The settings that ask for it.
-    pub fn asks(self) -> &'static [&'static str] {
+    pub fn requests(self) -> &'static [&'static str] {
         const MEMORY: &str = "memory=768MiB";
         match self {
             Limit::None => &[],
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_told_by_the_phase_that_ended_last() {
+    fn injection_point_follows_from_the_last_finished_phase() {
         for moment in Moment::PHASES {
             assert_eq!(Moment::after(moment.follows()), *moment);
         }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::action::{Action, Injected, Who};
 use crate::answers::{AllowedLeftovers, Miss, Next, Question, RequiredResults};
 use crate::axes::{Engine, Limit, Moment};
-use crate::deed::{Deed, Struck, Who};
 use crate::host;
 use crate::kept::Results;
 use crate::place::{Bench, text};
@@ -69,7 +69,7 @@ impl fmt::Display for Case {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The actual moment of the fault; absent if the run ended before it in every attempt.
-    pub struck: Option<Moment>,
+    pub injected: Option<Moment>,
     /// The answers that were wrong.
     pub misses: Vec<Miss>,
     /// How long it took.
@@ -86,11 +86,11 @@ impl Bench {
         let mut last = Attempt::default();
         for _ in 0..TRIES {
             last = self.attempt(case)?;
-            if last.struck.is_some() && (last.misses.is_empty() || !last.was_held_up) {
+            if last.injected.is_some() && (last.misses.is_empty() || !last.was_held_up) {
                 break;
             }
         }
-        Ok(Outcome { struck: last.struck, misses: last.misses, took: since.elapsed() })
+        Ok(Outcome { injected: last.injected, misses: last.misses, took: since.elapsed() })
     }
 
     fn attempt(&mut self, case: &Case) -> Result<Attempt, Trouble> {
@@ -111,7 +111,7 @@ impl Bench {
 #[derive(Debug, Default)]
 struct Attempt {
     /// The actual moment of the fault; absent if it came too late.
-    struck: Option<Moment>,
+    injected: Option<Moment>,
     misses: Vec<Miss>,
     /// Whether the run was suspended although no fault had stopped it, because the machine was busy.
     was_held_up: bool,
@@ -121,7 +121,7 @@ impl Stage<'_> {
     /// Runs, injects the fault, and answers the questions.
     fn play(&mut self) -> Result<Attempt, Trouble> {
         self.start()?;
-        let Some(mut struck) = self.strike_in_time()? else {
+        let Some(mut injected) = self.strike_in_time()? else {
             // A run without a fault cleans up after itself.
             self.run.take().map(Started::end).transpose()?;
             return Ok(Attempt::default());
@@ -133,9 +133,9 @@ impl Stage<'_> {
         }
         if self.case.moment == Moment::After {
             self.strike()?;
-            struck = Moment::After;
+            injected = Moment::After;
         }
-        let mut misses = self.ask(&ended)?;
+        let mut misses = self.fetch(&ended)?;
         misses.extend(std::mem::take(&mut self.misses));
         misses.sort_by_key(|miss| miss.question);
         if !misses.is_empty() {
@@ -143,12 +143,12 @@ impl Stage<'_> {
             fs::write(self.place.path("misses.txt"), said).doing("keeping what was said")?;
         }
         let was_held_up = self.case.fault.answers.kept != RequiredResults::Marked && self.is_suspended(&self.out)?;
-        Ok(Attempt { struck: Some(struck), misses, was_held_up })
+        Ok(Attempt { injected: Some(injected), misses, was_held_up })
     }
 
     /// Whether the trial of some results is marked as suspended.
     fn is_suspended(&self, out: &Path) -> Result<bool, Trouble> {
-        let report = self.place.ask_json(&["report", &out.display().to_string(), "--json"])?;
+        let report = self.place.request_json(&["report", &out.display().to_string(), "--json"])?;
         Ok(report.is_ok_and(|report| report["trials"][0]["status"] == "suspended"))
     }
 
@@ -164,10 +164,10 @@ impl Stage<'_> {
         }
         sleep(self.case.delay);
         self.witness = run.witness();
-        let struck = Moment::after(self.witness.phases.last().map(String::as_str));
+        let injected = Moment::after(self.witness.phases.last().map(String::as_str));
         match self.strike()? {
-            Struck::Done => Ok(Some(struck)),
-            Struck::TooLate => Ok(None),
+            Injected::Done => Ok(Some(injected)),
+            Injected::TooLate => Ok(None),
         }
     }
 
@@ -182,30 +182,30 @@ impl Stage<'_> {
     }
 
     /// The five questions.
-    fn ask(&mut self, ended: &Ended) -> Result<Vec<Miss>, Trouble> {
+    fn fetch(&mut self, ended: &Ended) -> Result<Vec<Miss>, Trouble> {
         let answers = self.case.fault.answers;
         let left = host::marked_after(&self.place.mark(), ENDING);
         let mut misses: Vec<Miss> =
             left.into_iter().map(|pid| Miss::new(Question::Left, format!("{} runs on", host::in_words(pid)))).collect();
         let out = self.out.display().to_string();
-        let report = self.place.ask_json(&["report", &out, "--json"])?;
-        let tables = text(&self.place.ask(&["report", &out])?);
-        let doctor = text(&self.place.ask(&["doctor"])?);
+        let report = self.place.request_json(&["report", &out, "--json"])?;
+        let tables = text(&self.place.fetch(&["report", &out])?);
+        let doctor = text(&self.place.fetch(&["doctor"])?);
         let said = [ended.said.as_str(), &tables, &doctor, &warnings(&report)].join("\n");
         misses.extend(answers.judge_seen(&said));
         misses.extend(answers.judge_exit(ended.status));
         let trial = self.trial_dir();
         let results = Results { report: &report, trial: &trial, witness: &self.witness, planned: self.planned() };
         misses.extend(results.judge(answers.kept, ended.status));
-        misses.extend(self.ask_what_is_left()?);
+        misses.extend(self.request_what_is_left()?);
         if answers.next == Next::RunsOnceMended {
             self.mend()?;
         }
-        misses.extend(self.ask_for_the_next()?);
+        misses.extend(self.request_for_the_next()?);
         Ok(misses)
     }
 
-    fn ask_what_is_left(&mut self) -> Result<Vec<Miss>, Trouble> {
+    fn request_what_is_left(&mut self) -> Result<Vec<Miss>, Trouble> {
         let traces = self.traces()?;
         let leftovers = self.place.leftovers()?;
         let miss = |what: String| Miss::new(Question::Left, what);
@@ -234,11 +234,11 @@ impl Stage<'_> {
     }
 
     /// Continues as a user would; no leftovers are allowed then.
-    fn ask_for_the_next(&mut self) -> Result<Vec<Miss>, Trouble> {
+    fn request_for_the_next(&mut self) -> Result<Vec<Miss>, Trouble> {
         let mut misses = Vec::new();
         let miss = |what: String| Miss::new(Question::Next, what);
         if self.case.again == Again::DoctorThenRun {
-            let output = self.place.ask(&["doctor", "--clean"])?;
+            let output = self.place.fetch(&["doctor", "--clean"])?;
             let mut left = self.traces()?;
             left.extend(self.place.entries());
             if !output.status.success() || !left.is_empty() {
@@ -253,7 +253,7 @@ impl Stage<'_> {
                 (out, status, said) = self.go_on(turn)?;
             }
         }
-        let report = self.place.ask_json(&["report", &out.display().to_string(), "--json"])?;
+        let report = self.place.request_json(&["report", &out.display().to_string(), "--json"])?;
         let stands = report.as_ref().map(|report| report["trials"][0]["status"].to_string());
         if !status.is_some_and(|status| status.success()) || stands != Ok("\"done\"".to_owned()) {
             misses.push(miss(format!("it ended with {status:?}, its trial is {stands:?}; it said: {said}")));
@@ -322,6 +322,6 @@ fn warnings(report: &Result<Value, String>) -> String {
 impl Case {
     /// Whether `rumba run --resume` runs this trial again: it was interrupted, killed or suspended.
     pub(crate) fn may_resume(fault: &Fault) -> bool {
-        matches!(fault.deed, Deed::Signal(Who::Rumba, _) | Deed::Twice(_) | Deed::Pause(..))
+        matches!(fault.action, Action::Signal(Who::Rumba, _) | Action::Twice(_) | Action::Pause(..))
     }
 }

@@ -41,7 +41,7 @@ pub struct Counts {
 impl Counts {
     /// Counts a case.
     pub fn add(&mut self, case: &Case, outcome: &Outcome) {
-        let Some(moment) = outcome.struck else {
+        let Some(moment) = outcome.injected else {
             self.too_late += 1;
             return;
         };

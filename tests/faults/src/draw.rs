@@ -6,18 +6,18 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::action::Action;
 use crate::available::Available;
 use crate::axes::{Engine, Limit, Moment};
 use crate::case::{Again, Case};
-use crate::deed::Deed;
 use crate::table::{FAULTS, Fault};
 
 /// The longest that a fault waits once its moment has begun, ms.
 const LONGEST_DELAY_MS: u64 = 80;
 
 /// Whether injecting a fault requires root.
-fn needs_root(deed: Deed) -> bool {
-    matches!(deed, Deed::FillData | Deed::FillResults | Deed::ReadOnlyResults | Deed::Plant(_))
+fn needs_root(action: Action) -> bool {
+    matches!(action, Action::FillData | Action::FillResults | Action::ReadOnlyResults | Action::Plant(_))
 }
 
 /// The cases of a seed, and the faults that cannot be tried here.
@@ -50,7 +50,7 @@ fn of(fault: &'static Fault, available: &Available, random: &mut Xoshiro256PlusP
     let limits: Vec<Limit> = fault.limits.iter().filter(|limit| available.limits.contains(limit)).copied().collect();
     let (of_moments, of_engines, of_limits) =
         (shuffled(fault.moments.len()), shuffled(engines.len()), shuffled(limits.len()));
-    if engines.is_empty() || limits.is_empty() || (needs_root(fault.deed) && !available.is_root) {
+    if engines.is_empty() || limits.is_empty() || (needs_root(fault.action) && !available.is_root) {
         return Vec::new();
     }
     (0..fault.share as usize)

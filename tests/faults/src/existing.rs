@@ -105,7 +105,7 @@ impl Existing {
     }
 
     /// The setting that sends rumba there.
-    pub fn asks(&self) -> String {
+    pub fn requests(&self) -> String {
         format!("server=mysql://root@/{SCHEMA}?socket={}", self.socket().display())
     }
 

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_to_have_ended_must_be_in_the_record() {
+    fn finished_trial_events_must_be_in_the_record() {
         let witness = Witness { phases: vec!["load".into(), "settle".into()], intervals: 2 };
         let trial = json!({ "status": "running", "phases": [{ "phase": "load", "seconds": 0.1 }] });
         let misses = judged(trial, RequiredResults::Until(&["interrupted"]), &witness);

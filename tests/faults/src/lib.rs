@@ -7,12 +7,12 @@
 //! code here depends on rumba's internals.
 #![deny(missing_docs)]
 
+mod action;
 mod answers;
 mod available;
 mod axes;
 mod case;
 mod counts;
-mod deed;
 mod draw;
 mod existing;
 mod host;
@@ -26,12 +26,12 @@ mod stage;
 mod table;
 mod trouble;
 
+pub use action::{Action, Who};
 pub use answers::{AllowedLeftovers, Answers, Exit, Miss, Next, Question, RequiredResults};
 pub use available::Available;
 pub use axes::{Engine, Limit, Moment};
 pub use case::{Again, Case, Outcome};
 pub use counts::{Counts, Tally};
-pub use deed::{Deed, Who};
 pub use draw::draw;
 pub use page::{PAGE, RECORD, page};
 pub use place::Bench;

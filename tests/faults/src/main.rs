@@ -119,7 +119,7 @@ fn try_all(bench: &mut Bench, cases: &[Case], most: Duration) -> Result<Tried, T
         }
         match bench.try_case(case) {
             Ok(outcome) => {
-                let word = match (&outcome.struck, outcome.misses.is_empty()) {
+                let word = match (&outcome.injected, outcome.misses.is_empty()) {
                     (None, _) => "late",
                     (_, true) => "ok",
                     (_, false) => "MISS",
@@ -150,7 +150,7 @@ fn stopped() -> Result<Arc<AtomicBool>, Trouble> {
 
 /// Writes the counts of a seed next to those of the others, and the page.
 fn write(root: &Path, seed: Option<(u64, Counts)>) -> Result<(), Trouble> {
-    let (record, told) = (root.join(RECORD), root.join(PAGE));
+    let (record, reported) = (root.join(RECORD), root.join(PAGE));
     let failed = |path: &Path, error: &dyn std::fmt::Display| Trouble::new(path.display().to_string(), error);
     let text = std::fs::read_to_string(&record).map_err(|error| failed(&record, &error))?;
     let mut seeds: BTreeMap<u64, Counts> = serde_json::from_str(&text).map_err(|error| failed(&record, &error))?;
@@ -159,7 +159,7 @@ fn write(root: &Path, seed: Option<(u64, Counts)>) -> Result<(), Trouble> {
         let json = serde_json::to_string_pretty(&seeds).map_err(|error| failed(&record, &error))?;
         std::fs::write(&record, json + "\n").map_err(|error| failed(&record, &error))?;
     }
-    let text = std::fs::read_to_string(&told).map_err(|error| failed(&told, &error))?;
-    let page = page(&text, &seeds).ok_or_else(|| failed(&told, &"it has no marks for the counts"))?;
-    std::fs::write(&told, page).map_err(|error| failed(&told, &error))
+    let text = std::fs::read_to_string(&reported).map_err(|error| failed(&reported, &error))?;
+    let page = page(&text, &seeds).ok_or_else(|| failed(&reported, &"it has no marks for the counts"))?;
+    std::fs::write(&reported, page).map_err(|error| failed(&reported, &error))
 }

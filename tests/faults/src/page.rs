@@ -33,12 +33,16 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
         };
         format!("seed {seed}: {cases} cases, {misses} with a miss{late}")
     };
-    let seeds_told: Vec<String> = seeds.iter().map(each).collect();
+    let seeds_reported: Vec<String> = seeds.iter().map(each).collect();
     // Writing into a String cannot fail.
-    let _ = writeln!(text, "{}.\n", if seeds_told.is_empty() { "None yet".to_owned() } else { seeds_told.join("; ") });
+    let _ = writeln!(
+        text,
+        "{}.\n",
+        if seeds_reported.is_empty() { "None yet".to_owned() } else { seeds_reported.join("; ") }
+    );
     text.push_str("| promise | faults tried | cases | misses | test |\n|---|---|---|---|---|\n");
-    for told in PROMISES {
-        text.push_str(&row(told, seeds));
+    for reported in PROMISES {
+        text.push_str(&row(reported, seeds));
     }
     let _ = writeln!(text, "\nWhen it struck: {}.", sums(Moment::PHASES, seeds, |counts| &counts.moments));
     let _ = writeln!(text, "Over what: {}.", sums(Engine::ALL, seeds, |counts| &counts.engines));
@@ -46,22 +50,22 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
     text
 }
 
-fn row(told: &PromiseEntry, seeds: &BTreeMap<u64, Counts>) -> String {
+fn row(reported: &PromiseEntry, seeds: &BTreeMap<u64, Counts>) -> String {
     let faults: Vec<&str> =
-        FAULTS.iter().filter(|fault| fault.promise == told.promise).map(|fault| fault.name).collect();
+        FAULTS.iter().filter(|fault| fault.promise == reported.promise).map(|fault| fault.name).collect();
     let mut sum = Tally::default();
     for counts in seeds.values() {
         faults.iter().filter_map(|name| counts.faults.get(*name)).for_each(|tally| sum.add(*tally));
     }
-    let file = told.file.rsplit('/').next().unwrap_or_default();
-    let test = told.test.replace('_', " ");
+    let file = reported.file.rsplit('/').next().unwrap_or_default();
+    let test = reported.test.replace('_', " ");
     format!(
         "| {} | {} | {} | {} | {test} ([{file}](../{})) |\n",
-        told.words,
+        reported.words,
         faults.join("; "),
         sum.cases,
         sum.misses,
-        told.file
+        reported.file
     )
 }
 

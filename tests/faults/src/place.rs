@@ -95,21 +95,21 @@ impl CaseDirectory {
     }
 
     /// The output of rumba with these arguments.
-    pub fn ask(&self, args: &[&str]) -> Result<Output, Trouble> {
+    pub fn fetch(&self, args: &[&str]) -> Result<Output, Trouble> {
         self.rumba().args(args).output().doing("starting rumba")
     }
 
     /// Its output as JSON, or as text if it is not JSON.
-    pub fn ask_json(&self, args: &[&str]) -> Result<Result<Value, String>, Trouble> {
-        let output = self.ask(args)?;
+    pub fn request_json(&self, args: &[&str]) -> Result<Result<Value, String>, Trouble> {
+        let output = self.fetch(args)?;
         let value = serde_json::from_slice(&output.stdout);
         Ok(value.map_err(|_| format!("`rumba {}` says: {}", args.join(" "), text(&output))))
     }
 
     /// The leftovers that `rumba doctor` finds.
     pub fn leftovers(&self) -> Result<Vec<String>, Trouble> {
-        let told = self.ask_json(&["doctor", "--json"])?.doing("rumba doctor")?;
-        let leftovers = told["leftovers"].as_array().into_iter().flatten();
+        let reported = self.request_json(&["doctor", "--json"])?.doing("rumba doctor")?;
+        let leftovers = reported["leftovers"].as_array().into_iter().flatten();
         Ok(leftovers.map(|leftover| leftover.as_str().unwrap_or_default().to_owned()).collect())
     }
 
@@ -124,7 +124,7 @@ impl CaseDirectory {
         host::end(&self.mark());
         if !self.entries().is_empty() {
             // Cleans up after a failed case; the sweep removes the rest.
-            let _ = self.ask(&["doctor", "--clean"]);
+            let _ = self.fetch(&["doctor", "--clean"]);
         }
         host::sweep(&self.dir);
         // Remaining files are found by the next check.

@@ -1,5 +1,5 @@
 //! Files that another user of the host plants in a world-writable directory, to trick rumba when it runs as root. The
-//! other user is the unprivileged `nobody`; the victim is a directory of root's.
+//! other user is the unprivileged `no_user`; the victim is a directory of root's.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::place::CaseDirectory;
 use crate::trouble::{Doing, Trouble};
 
-/// The user and the group `nobody`.
-const NOBODY: u32 = 65534;
+/// The user and the group `no_user`.
+const NO_USER: u32 = 65534;
 /// The name of a throttling file of a version 1 group; here it is in the victim's directory.
 const THROTTLE: &str = "blkio.throttle.read_iops_device";
 const UNTOUCHED: &str = "untouched\n";
@@ -22,13 +22,13 @@ pub enum Planted {
     /// Files in the place of a trial's data.
     Files,
     /// A data directory whose marker claims a directory of the victim's as its own.
-    Marker,
+    OwnerTag,
     /// A volume whose device file names a directory of the victim's as its throttling group.
     Volume,
     /// A link in the place of a trial's data that leads to a directory of the victim's.
     Link,
     /// A link in the place of the ledger of a user without a home.
-    Ledger,
+    ResourceRegistry,
 }
 
 /// A planted object, and its position.
@@ -52,9 +52,9 @@ impl Plot {
         set(fs::create_dir_all(&shared))?;
         set(fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)))?;
         let trap = shared.join(match planted {
-            Planted::Files | Planted::Marker | Planted::Link => trial.to_owned(),
+            Planted::Files | Planted::OwnerTag | Planted::Link => trial.to_owned(),
             Planted::Volume => format!("{trial}.storage"),
-            Planted::Ledger => format!("rumba-{}", rustix::process::getuid().as_raw()),
+            Planted::ResourceRegistry => format!("rumba-{}", rustix::process::getuid().as_raw()),
         });
         let plot = Self { planted, trap, victim, is_uprooted: false };
         set(plot.fill())?;
@@ -64,18 +64,18 @@ impl Plot {
 
     /// The directory that everybody may write.
     pub fn shared(place: &CaseDirectory, planted: Planted) -> PathBuf {
-        if planted == Planted::Ledger { place.path("tmp") } else { place.path("shared") }
+        if planted == Planted::ResourceRegistry { place.path("tmp") } else { place.path("shared") }
     }
 
     fn fill(&self) -> std::io::Result<()> {
         let trap = &self.trap;
         match self.planted {
-            Planted::Link | Planted::Ledger => symlink(self.victim.join("empty"), trap),
+            Planted::Link | Planted::ResourceRegistry => symlink(self.victim.join("empty"), trap),
             Planted::Files => {
                 fs::create_dir(trap)?;
                 fs::write(trap.join("thesis.txt"), UNTOUCHED)
             }
-            Planted::Marker => {
+            Planted::OwnerTag => {
                 fs::create_dir(trap)?;
                 fs::create_dir(trap.join("data"))?;
                 self.mark(&[trap, &self.victim.join("empty")])
@@ -142,7 +142,7 @@ fn is_empty(dir: &Path) -> bool {
 
 /// Gives a path and all below it to the other user.
 fn own(path: &Path) -> std::io::Result<()> {
-    lchown(path, Some(NOBODY), Some(NOBODY))?;
+    lchown(path, Some(NO_USER), Some(NO_USER))?;
     if path.symlink_metadata()?.is_dir() {
         for entry in fs::read_dir(path)? {
             own(&entry?.path())?;

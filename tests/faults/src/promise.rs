@@ -10,7 +10,7 @@ pub enum Promise {
     /// A trial or a server that dies.
     Named,
     /// Operations that stop making progress.
-    Standstill,
+    Stall,
     /// A run that was paused and continued.
     Suspended,
     /// No room for data.
@@ -48,7 +48,7 @@ pub struct PromiseEntry {
     pub test: &'static str,
 }
 
-const fn told(promise: Promise, words: &'static str, file: &'static str, test: &'static str) -> PromiseEntry {
+const fn reported(promise: Promise, words: &'static str, file: &'static str, test: &'static str) -> PromiseEntry {
     PromiseEntry { promise, words, file, test }
 }
 
@@ -58,95 +58,95 @@ const MEMORY: &str = "rumba/tests/memory.rs";
 
 /// Every guarantee, in the order of the page.
 pub static PROMISES: &[PromiseEntry] = &[
-    told(
+    reported(
         Promise::Interrupted,
         "INT, TERM, HUP and QUIT end a run with exit code 130. What was measured is kept, nothing is left, and \
          `rumba run --resume` goes on.",
         BAD_LUCK,
         "an_interrupt_keeps_what_was_measured_and_exits_130",
     ),
-    told(
+    reported(
         Promise::Killed,
         "After a kill -9 of rumba its trial and its server end too. The results are read up to the last second \
          written. What is left is listed, and the next run or `rumba doctor --clean` removes all of it.",
         BAD_LUCK,
         "results_stay_readable_and_cleanable_after_a_kill",
     ),
-    told(
+    reported(
         Promise::Named,
         "A trial or a server that dies fails its trial in the phase that it was in, with its signal; the next trial \
          runs.",
         BAD_LUCK,
         "a_killed_trial_is_named_as_that_and_the_next_one_runs",
     ),
-    told(
-        Promise::Standstill,
+    reported(
+        Promise::Stall,
         "A trial in which no operation ends fails after `run.stall`, and says which process stands still.",
         MEMORY,
         "stopped_server_fails_the_trial_after_the_stall_limit",
     ),
-    told(
+    reported(
         Promise::Suspended,
         "A loop that was stopped and went on lasts as long as planned, or is marked and enters no verdict.",
         "rumba/tests/faults.rs",
         "a_run_that_was_stopped_for_a_while_says_so",
     ),
-    told(
+    reported(
         Promise::DataDisk,
         "A full disk below the data fails the trial, and says that it is full. What was measured is kept.",
         SERVERS,
-        "a_full_disk_under_a_server_is_told_as_that",
+        "full_disk_under_a_server_is_reported_as_disk_full",
     ),
-    told(
+    reported(
         Promise::ResultsDisk,
         "A full disk below the results ends the trial at once; at most one interval of what was measured is lost.",
         "rumba/tests/faults.rs",
         "a_full_disk_below_the_results_costs_an_interval",
     ),
-    told(
+    reported(
         Promise::ResultsGone,
         "Results that cannot be written, or are removed meanwhile, are told; nothing else is left of the run.",
         "rumba/tests/faults.rs",
         "results_that_are_removed_are_missed_and_nothing_else_is_left",
     ),
-    told(
+    reported(
         Promise::OneWriter,
         "Two runs never write to one directory: the second one is refused, and without `--out` each has its own.",
         "rumba/tests/faults.rs",
         "two_runs_never_share_a_directory",
     ),
-    told(
+    reported(
         Promise::Readable,
         "Results are read as far as they are whole, and what is not is named by its line. Nobody has to listen to a \
          run.",
         BAD_LUCK,
         "a_reader_that_goes_away_costs_nothing",
     ),
-    told(
+    reported(
         Promise::Untouched,
         "What others put in rumba's way is refused and not touched, nor what it leads to.",
         BAD_LUCK,
         "foreign_data_directory_is_refused_and_unchanged",
     ),
-    told(
+    reported(
         Promise::Early,
         "What cannot work is refused before anything is loaded, with what would work.",
         MEMORY,
         "insufficient_memory_is_refused_before_creation",
     ),
-    told(
+    reported(
         Promise::Memory,
         "A trial that outgrows its memory group, or stands still in it, fails with that cause.",
         "rumba/tests/limited.rs",
         "a_trial_that_outgrows_its_memory_is_named_as_that",
     ),
-    told(
+    reported(
         Promise::Reconnected,
         "With `on_lost = \"reconnect\"` a restart of the server costs the operations that it cut off, and no more.",
         "rumba/tests/faults.rs",
         "a_restart_of_an_existing_server_costs_what_it_cut_off",
     ),
-    told(
+    reported(
         Promise::Existing,
         "An existing server is as it was: its configuration at every moment, its schema with the next run.",
         "rumba/tests/faults.rs",
@@ -162,11 +162,15 @@ mod tests {
     #[test]
     fn every_fault_has_a_promise_and_every_promise_a_fault() {
         for fault in FAULTS {
-            let words = PROMISES.iter().filter(|told| told.promise == fault.promise);
+            let words = PROMISES.iter().filter(|reported| reported.promise == fault.promise);
             assert_eq!(words.count(), 1, "{}: {:?}", fault.name, fault.promise);
         }
-        for told in PROMISES {
-            assert!(FAULTS.iter().any(|fault| fault.promise == told.promise), "nothing tries {:?}", told.promise);
+        for reported in PROMISES {
+            assert!(
+                FAULTS.iter().any(|fault| fault.promise == reported.promise),
+                "nothing tries {:?}",
+                reported.promise
+            );
         }
     }
 

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_phases_are_told_from_other_lines() {
+    fn phase_end_lines_are_distinguished_from_other_lines() {
         assert_eq!(ended("  load       20000 rows in 1 s"), Some("load"));
         assert_eq!(ended("  loop 12    3120 ops/s over 1 s"), Some("loop 12"));
         for other in

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::action::{Action, Who};
 use crate::answers::Miss;
 use crate::axes::Engine;
 use crate::case::Case;
-use crate::deed::{Deed, Who};
 use crate::existing::Existing;
 use crate::host::{self, Tmpfs};
 use crate::kept::Planned;
@@ -19,7 +19,7 @@ use crate::trouble::Trouble;
 
 /// The options of a run, unless its fault sets others: it takes some seconds, and its phases are long enough for the
 /// fault.
-const ASKS: &[&str] = &[
+const REQUESTS: &[&str] = &[
     "maxid1=10000",
     "clients=2",
     "load_clients=2",
@@ -31,7 +31,7 @@ const ASKS: &[&str] = &[
     "stall=6s",
 ];
 /// The options of the next run.
-const ASKS_NEXT: &[&str] =
+const REQUESTS_NEXT: &[&str] =
     &["maxid1=2000", "clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "cache=16MiB"];
 /// The file system of the results, MiB, where they have one of their own.
 const RESULTS_MIB: u32 = 48;
@@ -84,20 +84,20 @@ impl<'a> Stage<'a> {
     }
 
     fn prepare(&mut self) -> Result<(), Trouble> {
-        match self.case.fault.deed {
-            Deed::FillResults | Deed::ReadOnlyResults => {
+        match self.case.fault.action {
+            Action::FillResults | Action::ReadOnlyResults => {
                 let disk = Tmpfs::mount(&self.place.path("disk"), RESULTS_MIB)?;
                 self.out = disk.point().join("out");
                 self.data = Some(self.place.path("data"));
-                if self.case.fault.deed == Deed::ReadOnlyResults {
+                if self.case.fault.action == Action::ReadOnlyResults {
                     disk.set_read_only(true)?;
                 }
                 self.disk = Some(disk);
             }
-            Deed::RemoveResults => self.data = Some(self.place.path("data")),
-            Deed::Plant(planted) => {
+            Action::RemoveResults => self.data = Some(self.place.path("data")),
+            Action::Plant(planted) => {
                 self.plot = Some(Plot::plant(planted, &self.place, &self.trial_name())?);
-                if planted != Planted::Ledger {
+                if planted != Planted::ResourceRegistry {
                     self.data = Some(Plot::shared(&self.place, planted));
                 }
             }
@@ -107,18 +107,18 @@ impl<'a> Stage<'a> {
     }
 
     /// The options: the fault's own take precedence over the common ones.
-    fn asks(&self) -> Vec<&'static str> {
-        let key = |ask: &&str| ask.split('=').next().unwrap_or_default().to_owned();
+    fn requests(&self) -> Vec<&'static str> {
+        let key = |fetch: &&str| fetch.split('=').next().unwrap_or_default().to_owned();
         let own: Vec<&'static str> =
-            self.case.fault.asks.iter().copied().filter(|ask| !ask.starts_with("--")).collect();
+            self.case.fault.requests.iter().copied().filter(|fetch| !fetch.starts_with("--")).collect();
         let keys: Vec<String> = own.iter().map(key).collect();
-        let common = ASKS.iter().copied().filter(|ask| !keys.contains(&key(ask)));
-        let limits = self.case.limit.asks().iter().copied().filter(|ask| !keys.contains(&key(ask)));
-        common.chain(limits).chain(self.case.engine.asks().iter().copied()).chain(own.iter().copied()).collect()
+        let common = REQUESTS.iter().copied().filter(|fetch| !keys.contains(&key(fetch)));
+        let limits = self.case.limit.requests().iter().copied().filter(|fetch| !keys.contains(&key(fetch)));
+        common.chain(limits).chain(self.case.engine.requests().iter().copied()).chain(own.iter().copied()).collect()
     }
 
-    fn asked(&self, key: &str) -> Option<&'static str> {
-        self.asks().into_iter().find_map(|ask| ask.strip_prefix(key)?.strip_prefix('='))
+    fn requested(&self, key: &str) -> Option<&'static str> {
+        self.requests().into_iter().find_map(|fetch| fetch.strip_prefix(key)?.strip_prefix('='))
     }
 
     /// The planned work of the run.
@@ -127,7 +127,7 @@ impl<'a> Stage<'a> {
             Some(ms) => ms.parse::<f64>().ok().map(|ms| ms / 1e3),
             None => text.strip_suffix('s')?.parse().ok(),
         };
-        let of = |key: &str| self.asked(key).unwrap_or_default();
+        let of = |key: &str| self.requested(key).unwrap_or_default();
         Planned {
             loops: of("loops").parse().unwrap_or_default(),
             loop_s: seconds(of("loop")).unwrap_or_default(),
@@ -138,7 +138,7 @@ impl<'a> Stage<'a> {
 
     /// The name of the trial, and of its directories.
     pub fn trial_name(&self) -> String {
-        format!("001-{}-c{}-r1", self.case.engine.name(), self.asked("clients").unwrap_or_default())
+        format!("001-{}-c{}-r1", self.case.engine.name(), self.requested("clients").unwrap_or_default())
     }
 
     /// The directory of its results.
@@ -174,57 +174,57 @@ impl<'a> Stage<'a> {
     /// The run of the case.
     pub fn command(&self) -> Command {
         let fault = self.case.fault;
-        let mut command = match fault.deed {
-            Deed::Descriptors(descriptors) => self.place.rumba_with_descriptors(descriptors),
+        let mut command = match fault.action {
+            Action::Descriptors(descriptors) => self.place.rumba_with_descriptors(descriptors),
             _ => self.place.rumba(),
         };
-        let out = (fault.deed != Deed::TwoUnnamed).then_some(self.out.as_path());
-        self.run_into(&mut command, self.case.engine, out, &self.asks());
+        let out = (fault.action != Action::TwoUnnamed).then_some(self.out.as_path());
+        self.run_into(&mut command, self.case.engine, out, &self.requests());
         if let Some(data) = &self.data {
             command.args(["--set", &format!("data_dir={}", data.display())]);
         }
-        if fault.deed == Deed::Plant(Planted::Ledger) {
+        if fault.action == Action::Plant(Planted::ResourceRegistry) {
             command.env_remove("XDG_STATE_HOME").env_remove("HOME");
         }
-        command.args(fault.asks.iter().filter(|ask| ask.starts_with("--")));
+        command.args(fault.requests.iter().filter(|fetch| fetch.starts_with("--")));
         command
     }
 
     /// The run after it: a short one of the same kind, without the fault.
     pub fn next_command(&self, out: &Path) -> Command {
         let mut command = self.place.rumba();
-        let limits = self.case.limit.asks().iter().chain(self.case.engine.asks());
-        let asks: Vec<&str> = ASKS_NEXT.iter().chain(limits).copied().collect();
-        self.run_into(&mut command, self.case.engine, Some(out), &asks);
+        let limits = self.case.limit.requests().iter().chain(self.case.engine.requests());
+        let requests: Vec<&str> = REQUESTS_NEXT.iter().chain(limits).copied().collect();
+        self.run_into(&mut command, self.case.engine, Some(out), &requests);
         command
     }
 
-    fn run_into(&self, command: &mut Command, engine: Engine, out: Option<&Path>, asks: &[&str]) {
+    fn run_into(&self, command: &mut Command, engine: Engine, out: Option<&Path>, requests: &[&str]) {
         command.args(["run", "linkbench", "--engine", engine.name()]);
         if let Some(out) = out {
             command.arg("--out").arg(out);
         }
-        for ask in asks {
-            command.args(["--set", ask]);
+        for fetch in requests {
+            command.args(["--set", fetch]);
         }
         if let (Engine::Existing, Some(existing)) = (engine, &self.existing) {
-            command.args(["--set", &existing.asks()]);
+            command.args(["--set", &existing.requests()]);
         }
     }
 
     /// Starts the run, and the second one if two must start at once.
     pub fn start(&mut self) -> Result<(), Trouble> {
-        let is_read = self.case.fault.deed != Deed::NoReader;
+        let is_read = self.case.fault.action != Action::NoReader;
         let first = Started::start(self.command(), self.trial_dir(), is_read)?;
         self.pids.push(first.pid());
         self.run = Some(first);
-        let second = match self.case.fault.deed {
-            Deed::TwoAtOnce => Some(self.command()),
-            Deed::TwoUnnamed => {
+        let second = match self.case.fault.action {
+            Action::TwoAtOnce => Some(self.command()),
+            Action::TwoUnnamed => {
                 // Another engine, so that the two can be distinguished.
                 let other = if self.case.engine == Engine::Null { Engine::Sqlite } else { Engine::Null };
                 let mut command = self.place.rumba();
-                self.run_into(&mut command, other, None, ASKS_NEXT);
+                self.run_into(&mut command, other, None, REQUESTS_NEXT);
                 Some(command)
             }
             _ => None,
@@ -262,10 +262,10 @@ impl<'a> Stage<'a> {
         let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_trap = |path: &PathBuf| self.plot.as_ref().is_some_and(|plot| plot.is_trap(path));
         let base = self.data_base();
-        let mut left: Vec<PathBuf> = match self.case.fault.deed {
+        let mut left: Vec<PathBuf> = match self.case.fault.action {
             // It contains files that other users have put there.
-            Deed::Plant(Planted::Ledger) => [base].into_iter().filter(|base| base.exists()).collect(),
-            Deed::Plant(_) => entries(base).chain(entries(self.place.path("tmp"))).collect(),
+            Action::Plant(Planted::ResourceRegistry) => [base].into_iter().filter(|base| base.exists()).collect(),
+            Action::Plant(_) => entries(base).chain(entries(self.place.path("tmp"))).collect(),
             _ => [base].into_iter().filter(|base| base.exists()).chain(entries(self.place.path("tmp"))).collect(),
         };
         let next = entries(self.place.dir().to_owned()).map(|path| path.join("data"));
@@ -295,5 +295,8 @@ impl<'a> Stage<'a> {
 /// Whether a case uses the existing server.
 pub fn needs_existing(case: &Case) -> bool {
     case.engine == Engine::Existing
-        || matches!(case.fault.deed, Deed::Signal(Who::Existing, _) | Deed::Pause(Who::Existing, _) | Deed::Restart(_))
+        || matches!(
+            case.fault.action,
+            Action::Signal(Who::Existing, _) | Action::Pause(Who::Existing, _) | Action::Restart(_)
+        )
 }

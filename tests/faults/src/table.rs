@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::action::{Action, Who};
 use crate::answers::{AllowedLeftovers, Answers, Exit, Next, RequiredResults};
 use crate::axes::{Engine, Limit, Moment};
-use crate::deed::{Deed, Who};
 use crate::plant::Planted;
 use crate::promise::Promise;
 
@@ -18,9 +18,9 @@ pub struct Fault {
     /// rumba's guarantee for it.
     pub promise: Promise,
     /// The fault.
-    pub deed: Deed,
+    pub action: Action,
     /// The options of the run in addition to the common ones: `key=value`, or an option.
-    pub asks: &'static [&'static str],
+    pub requests: &'static [&'static str],
     /// Its moments.
     pub moments: &'static [Moment],
     /// The engines.
@@ -115,8 +115,8 @@ const fn to_rumba(name: &'static str, signal: Signal, share: u32, answers: Answe
     Fault {
         name,
         promise: Promise::Interrupted,
-        deed: Deed::Signal(Who::Rumba, signal),
-        asks: &[],
+        action: Action::Signal(Who::Rumba, signal),
+        requests: &[],
         moments: PHASES,
         engines: ALL,
         limits: LIMITS,
@@ -130,8 +130,8 @@ const fn planted(name: &'static str, what: Planted, limits: &'static [Limit]) ->
     Fault {
         name,
         promise: Promise::Untouched,
-        deed: Deed::Plant(what),
-        asks: &[],
+        action: Action::Plant(what),
+        requests: &[],
         moments: BEFORE,
         engines: FEW,
         limits,
@@ -141,17 +141,17 @@ const fn planted(name: &'static str, what: Planted, limits: &'static [Limit]) ->
 }
 
 /// A request that is impossible.
-const fn asked(
+const fn requested(
     name: &'static str,
-    asks: &'static [&'static str],
+    requests: &'static [&'static str],
     engines: &'static [Engine],
     answers: Answers,
 ) -> Fault {
     Fault {
         name,
         promise: Promise::Early,
-        deed: Deed::Asked,
-        asks,
+        action: Action::Requested,
+        requests,
         moments: BEFORE,
         engines,
         limits: NONE,
@@ -166,11 +166,11 @@ pub static FAULTS: &[Fault] = &[
     to_rumba("TERM to rumba", Signal::TERM, 4, INTERRUPTED),
     to_rumba("HUP to rumba", Signal::HUP, 3, INTERRUPTED),
     to_rumba("QUIT to rumba", Signal::QUIT, 3, INTERRUPTED),
-    Fault { deed: Deed::Twice(Signal::INT), ..to_rumba("INT to rumba twice", Signal::INT, 3, INTERRUPTED) },
+    Fault { action: Action::Twice(Signal::INT), ..to_rumba("INT to rumba twice", Signal::INT, 3, INTERRUPTED) },
     Fault { promise: Promise::Killed, ..to_rumba("kill -9 of rumba", Signal::KILL, 14, KILLED) },
     Fault {
         promise: Promise::Killed,
-        deed: Deed::CorruptMarker,
+        action: Action::CorruptMarker,
         engines: Engine::STORING,
         limits: NONE,
         answers: Answers { left: AllowedLeftovers::Named, ..KILLED },
@@ -196,8 +196,8 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "the disk of the data is full",
         promise: Promise::DataDisk,
-        deed: Deed::FillData,
-        asks: &["loop=30s", "storage={size=\"512MiB\",backing=\"tmpfs\"}"],
+        action: Action::FillData,
+        requests: &["loop=30s", "storage={size=\"512MiB\",backing=\"tmpfs\"}"],
         moments: &[Moment::Load, Moment::Loops],
         engines: Engine::STORING,
         limits: &[Limit::Storage],
@@ -207,8 +207,8 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "the disk of the results is full",
         promise: Promise::ResultsDisk,
-        deed: Deed::FillResults,
-        asks: &[],
+        action: Action::FillResults,
+        requests: &[],
         moments: EARLY,
         engines: ALL,
         limits: &[Limit::None, Limit::Memory],
@@ -222,8 +222,8 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "the results directory is removed",
         promise: Promise::ResultsGone,
-        deed: Deed::RemoveResults,
-        asks: &[],
+        action: Action::RemoveResults,
+        requests: &[],
         moments: PHASES,
         engines: ALL,
         limits: LIMITS,
@@ -239,22 +239,22 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "read-only results",
         promise: Promise::ResultsGone,
-        deed: Deed::ReadOnlyResults,
-        asks: &[],
+        action: Action::ReadOnlyResults,
+        requests: &[],
         moments: BEFORE,
         engines: FEW,
         limits: NONE,
         share: 2,
         answers: refused_or_failed(&[&["Read-only", "read-only"]]),
     },
-    one_writer("a second rumba on the same --out", Deed::SecondRun, &[Moment::Load, Moment::Loops, Moment::Drain]),
-    one_writer("two at once on the same --out", Deed::TwoAtOnce, BEFORE),
-    one_writer("two at once without --out", Deed::TwoUnnamed, BEFORE),
+    one_writer("a second rumba on the same --out", Action::SecondRun, &[Moment::Load, Moment::Loops, Moment::Drain]),
+    one_writer("two at once on the same --out", Action::TwoAtOnce, BEFORE),
+    one_writer("two at once without --out", Action::TwoUnnamed, BEFORE),
     Fault {
         name: "a byte of intervals.ndjson is damaged",
         promise: Promise::Readable,
-        deed: Deed::Damage,
-        asks: &[],
+        action: Action::Damage,
+        requests: &[],
         moments: &[Moment::After],
         engines: EMBEDDED,
         limits: NONE,
@@ -264,8 +264,8 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "nobody reads what rumba prints",
         promise: Promise::Readable,
-        deed: Deed::NoReader,
-        asks: &[],
+        action: Action::NoReader,
+        requests: &[],
         moments: BEFORE,
         engines: ALL,
         limits: LIMITS,
@@ -273,7 +273,7 @@ pub static FAULTS: &[Fault] = &[
         answers: ran(&[]),
     },
     planted("another user's files where data goes", Planted::Files, NONE),
-    planted("another user's marker, naming a directory of root's", Planted::Marker, NONE),
+    planted("another user's marker, naming a directory of root's", Planted::OwnerTag, NONE),
     planted("another user's volume, naming a file of root's", Planted::Volume, &[Limit::Storage]),
     planted("another user's link where data goes", Planted::Link, NONE),
     Fault {
@@ -283,10 +283,10 @@ pub static FAULTS: &[Fault] = &[
             kept: RequiredResults::AllOrNothing,
             ..refused(&[])
         },
-        ..planted("another user's link where the ledger goes, without HOME", Planted::Ledger, NONE)
+        ..planted("another user's link where the ledger goes, without HOME", Planted::ResourceRegistry, NONE)
     },
-    asked("too little memory", &["memory=16MiB"], Engine::STORING, refused(&[&["too small"]])),
-    asked(
+    requested("too little memory", &["memory=16MiB"], Engine::STORING, refused(&[&["too small"]])),
+    requested(
         "more clients than an existing server lets in",
         &["clients=400"],
         Engine::EXISTING,
@@ -294,8 +294,8 @@ pub static FAULTS: &[Fault] = &[
     ),
     Fault {
         name: "few descriptors",
-        deed: Deed::Descriptors(100),
-        ..asked("", &["clients=64"], Engine::SERVERS, refused_or_failed(&[&["descriptor", "open files", "ulimit"]]))
+        action: Action::Descriptors(100),
+        ..requested("", &["clients=64"], Engine::SERVERS, refused_or_failed(&[&["descriptor", "open files", "ulimit"]]))
     },
     outgrown(
         "RocksDB outgrows its memory",
@@ -312,8 +312,8 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "kill -9 of an existing server",
         promise: Promise::Existing,
-        deed: Deed::Signal(Who::Existing, Signal::KILL),
-        asks: &[],
+        action: Action::Signal(Who::Existing, Signal::KILL),
+        requests: &[],
         moments: PHASES,
         engines: Engine::EXISTING,
         limits: NONE,
@@ -339,7 +339,7 @@ const fn died(
 ) -> Fault {
     Fault {
         promise: Promise::Named,
-        deed: Deed::Signal(who, signal),
+        action: Action::Signal(who, signal),
         engines,
         ..to_rumba(name, signal, share, failed(causes))
     }
@@ -348,10 +348,10 @@ const fn died(
 /// Stopped for good while operations are expected.
 const fn stopped(name: &'static str, who: Who, engines: &'static [Engine]) -> Fault {
     Fault {
-        promise: Promise::Standstill,
-        deed: Deed::Signal(who, Signal::STOP),
+        promise: Promise::Stall,
+        action: Action::Signal(who, Signal::STOP),
         // Loops that end before the stall is detected would fail in another way.
-        asks: &["loop=30s"],
+        requests: &["loop=30s"],
         moments: BUSY,
         engines,
         ..to_rumba(name, Signal::STOP, 2, failed(&[&["stalled: "], &["in state T"]]))
@@ -363,8 +363,8 @@ const fn paused(name: &'static str, who: Who, engines: &'static [Engine], answer
     Fault {
         name,
         promise: Promise::Suspended,
-        deed: Deed::Pause(who, Duration::from_millis(3000)),
-        asks: &["loop=2s"],
+        action: Action::Pause(who, Duration::from_millis(3000)),
+        requests: &["loop=2s"],
         moments: LOOPS,
         engines,
         limits: &[Limit::None, Limit::Memory],
@@ -374,12 +374,12 @@ const fn paused(name: &'static str, who: Who, engines: &'static [Engine], answer
 }
 
 /// Two runs for one directory.
-const fn one_writer(name: &'static str, deed: Deed, moments: &'static [Moment]) -> Fault {
+const fn one_writer(name: &'static str, action: Action, moments: &'static [Moment]) -> Fault {
     Fault {
         name,
         promise: Promise::OneWriter,
-        deed,
-        asks: &[],
+        action,
+        requests: &[],
         moments,
         engines: FEW,
         limits: NONE,
@@ -389,12 +389,12 @@ const fn one_writer(name: &'static str, deed: Deed, moments: &'static [Moment]) 
 }
 
 /// A trial that the kernel kills for lack of memory, or that stalls.
-const fn outgrown(name: &'static str, engines: &'static [Engine], asks: &'static [&'static str]) -> Fault {
+const fn outgrown(name: &'static str, engines: &'static [Engine], requests: &'static [&'static str]) -> Fault {
     Fault {
         name,
         promise: Promise::Memory,
-        deed: Deed::Asked,
-        asks,
+        action: Action::Requested,
+        requests,
         moments: BEFORE,
         engines,
         limits: NONE,
@@ -408,8 +408,8 @@ const fn restarted(name: &'static str, signal: Signal) -> Fault {
     Fault {
         name,
         promise: Promise::Reconnected,
-        deed: Deed::Restart(signal),
-        asks: &["loop=4s", "innodb.on_lost=reconnect"],
+        action: Action::Restart(signal),
+        requests: &["loop=4s", "innodb.on_lost=reconnect"],
         moments: LOOPS,
         engines: Engine::EXISTING,
         limits: NONE,
@@ -447,18 +447,18 @@ mod tests {
     }
 
     #[test]
-    fn what_strikes_later_than_the_start_is_a_deed_and_not_a_wish() {
+    fn fault_injected_after_the_start_is_an_action_not_a_setup() {
         for fault in FAULTS {
             let strikes = fault.moments.iter().any(|moment| *moment != Moment::Before);
             let is_wish = matches!(
-                fault.deed,
-                Deed::Asked
-                    | Deed::ReadOnlyResults
-                    | Deed::Descriptors(_)
-                    | Deed::Plant(_)
-                    | Deed::TwoAtOnce
-                    | Deed::TwoUnnamed
-                    | Deed::NoReader
+                fault.action,
+                Action::Requested
+                    | Action::ReadOnlyResults
+                    | Action::Descriptors(_)
+                    | Action::Plant(_)
+                    | Action::TwoAtOnce
+                    | Action::TwoUnnamed
+                    | Action::NoReader
             );
             assert_ne!(strikes, is_wish, "{}", fault.name);
         }

@@ -11,9 +11,9 @@ use crate::settings::{Config, DegreeCap};
 /// # Errors
 /// `getlinklist_history` is set above 0 and no loaded list has `list_limit` links.
 pub fn refuse_history_of_nothing(settings: &Settings, config: &Config, graph: &Graph) -> Result<(), SettingError> {
-    let asked = settings.float("getlinklist_history").is_some_and(|percent| percent > 0.0);
+    let requested = settings.float("getlinklist_history").is_some_and(|percent| percent > 0.0);
     let (longest, full) = graph.lists(config.list_limit);
-    if !asked || full > 0 {
+    if !requested || full > 0 {
         return Ok(());
     }
     Err(SettingError::new(
@@ -109,20 +109,20 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_is_told_that_no_list_goes_on() {
-        let told = |pairs: &[(&str, i64)]| condition("linkbench history lists", pairs);
+    fn condition_states_that_no_list_exceeds_the_limit() {
+        let reported = |pairs: &[(&str, i64)]| condition("linkbench history lists", pairs);
         // The automatic cap of 4181 links over two types.
         assert_eq!(
-            told(&[]),
+            reported(&[]),
             "none can occur in the loaded graph: the longest list has 2090 links, the list limit is 10000"
         );
-        assert!(told(&[("list_limit", 2090)]).starts_with("0.3% of a client's lists"), "{}", told(&[]));
-        assert!(told(&[("maxid1", 1_000_000_001)]).starts_with("0.3%"));
-        assert_eq!(told(&[("getlinklist_history", 0)]), "none are asked for");
+        assert!(reported(&[("list_limit", 2090)]).starts_with("0.3% of a client's lists"), "{}", reported(&[]));
+        assert!(reported(&[("maxid1", 1_000_000_001)]).starts_with("0.3%"));
+        assert_eq!(reported(&[("getlinklist_history", 0)]), "none are asked for");
     }
 
     #[test]
-    fn history_that_cannot_occur_is_refused_when_it_is_asked_for() {
+    fn requested_history_that_cannot_occur_is_refused() {
         let refused = |pairs: &[(&str, i64)]| {
             let (settings, config, graph) = with(pairs);
             refuse_history_of_nothing(&settings, &config, &graph).err()
@@ -138,10 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_is_told_how_many_ids_a_multiget_has() {
-        let told = |pairs: &[(&str, i64)]| condition("linkbench multiget", pairs);
-        assert!(told(&[]).starts_with("2.62 ids"), "{}", told(&[]));
-        assert!(told(&[("link_multiget_dist_min", 2)]).starts_with("3.62 ids"));
-        assert!(told(&[("link_multiget_dist_max", 1)]).starts_with("1.00 ids"));
+    fn condition_states_the_ids_per_multiget() {
+        let reported = |pairs: &[(&str, i64)]| condition("linkbench multiget", pairs);
+        assert!(reported(&[]).starts_with("2.62 ids"), "{}", reported(&[]));
+        assert!(reported(&[("link_multiget_dist_min", 2)]).starts_with("3.62 ids"));
+        assert!(reported(&[("link_multiget_dist_max", 1)]).starts_with("1.00 ids"));
     }
 }

@@ -208,8 +208,8 @@ fn own_link(link: &Link<'_>) -> (LinkKey, OracleLink) {
 }
 
 fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome, EngineError> {
-    let mut told = StepOutcome::default();
-    let StepOutcome { growth, nodes, links, .. } = &mut told;
+    let mut reported = StepOutcome::default();
+    let StepOutcome { growth, nodes, links, .. } = &mut reported;
     let said = |answer: &dyn Debug| format!("{answer:?}");
     let mut wrote = |written: Written| {
         *growth = written.growth;
@@ -217,7 +217,7 @@ fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome, Engine
     };
     let link = |key, visible, time, data| Link { key, visible, version: 3, time, data };
     let node = |id, version, data| Node { id, node_type: NODE_TYPE, version, time: 9, data };
-    told.answer = match step {
+    reported.answer = match step {
         Step::AddNode(data) => said(&block_on(graph.add_node(&node(0, 1, data)))?),
         Step::GetNode(id) => said(&block_on(graph.get_node(*id, &mut |node| nodes.push(own_node(node))))?),
         Step::UpdateNode(id, data) => wrote(block_on(graph.update_node(&node(*id, 2, data)))?),
@@ -238,7 +238,7 @@ fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome, Engine
             said(&block_on(graph.get_links_list(query, &mut |link| links.push(own_link(link))))?)
         }
     };
-    Ok(told)
+    Ok(reported)
 }
 
 fn run<G: GraphStore + GraphScan>(
@@ -253,10 +253,10 @@ fn run<G: GraphStore + GraphScan>(
         let step = draw(&mut random, newest_node);
         let which = below(&mut random, graphs.len() as u64) as usize;
         let at = || format!("seed {seed}, step {number}, session {which}, {step:?}");
-        let told = apply(&mut graphs[which], &step).map_err(|error| format!("{}: {error}", at()))?;
+        let reported = apply(&mut graphs[which], &step).map_err(|error| format!("{}: {error}", at()))?;
         if let Step::AddNode(_) = step {
             // The store chooses the id; it must be a new one.
-            let id: u64 = told.answer.parse().map_err(|_| format!("{}: answered {}", at(), told.answer))?;
+            let id: u64 = reported.answer.parse().map_err(|_| format!("{}: answered {}", at(), reported.answer))?;
             if oracle.nodes.contains_key(&id) || id == 0 {
                 return Err(format!("{}: gave the id {id}, which is taken", at()));
             }
@@ -265,9 +265,9 @@ fn run<G: GraphStore + GraphScan>(
         }
         let mut right = apply(&mut oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
         // A store may leave out the growth, but a reported growth must be right.
-        right.growth = told.growth.and(right.growth);
-        if told != right {
-            return Err(format!("{}: answered {told:?}, right is {right:?}", at()));
+        right.growth = reported.growth.and(right.growth);
+        if reported != right {
+            return Err(format!("{}: answered {reported:?}, right is {right:?}", at()));
         }
     }
     let Some(graph) = graphs.first_mut() else { return Ok(()) };

@@ -138,7 +138,7 @@ impl<G: GraphStore> Journaling<G> {
         ended: Result<T, EngineError>,
         did: impl Fn(&T) -> Option<Did>,
     ) -> Result<T, EngineError> {
-        self.notes.end(entered.write.number(), ended, |told, ended_ns| match did(told) {
+        self.notes.end(entered.write.number(), ended, |reported, ended_ns| match did(reported) {
             None => End::Undone,
             Some(Did { place, is_new }) => {
                 let noted = Noted { ended_ns: Some(ended_ns), ..entered.noted };

@@ -181,8 +181,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const TOLD: Written = Written { there: true, growth: Some(-30) };
-    const UNTOLD: Written = Written { there: true, growth: None };
+    const REPORTED: Written = Written { there: true, growth: Some(-30) };
+    const UNREPORTED: Written = Written { there: true, growth: None };
 
     #[test]
     fn sums_outlive_the_clients_that_they_are_of() {
@@ -191,7 +191,7 @@ mod tests {
         loader.loaded(5000, 400);
         client.node_added(76);
         client.link_written(Written { there: false, growth: None }, 10);
-        client.link_written(TOLD, 10);
+        client.link_written(REPORTED, 10);
         drop((loader, client));
         let sums = tallies.sums();
         assert_eq!((sums.links_added, sums.nodes_added, sums.loaded_link_bytes), (1, 1, 400));
@@ -203,7 +203,7 @@ mod tests {
         let (loaded, started) = (Tallies::new(100.0), Tallies::new(100.0));
         loaded.open().loaded(5000, 400);
         let mut client = loaded.open();
-        client.node_deleted(TOLD);
+        client.node_deleted(REPORTED);
         client.begin(Kind::AddLink);
         let state = loaded.state();
         started.restore(&state).unwrap();
@@ -222,8 +222,8 @@ mod tests {
         let tallies = Tallies::new(100.0);
         tallies.open().loaded(1000, 0);
         let mut client = tallies.open();
-        client.node_deleted(TOLD);
-        client.node_deleted(UNTOLD);
+        client.node_deleted(REPORTED);
+        client.node_deleted(UNREPORTED);
         client.node_deleted(Written { there: false, growth: None });
         assert_eq!(tallies.sums().nodes_deleted, 2);
         assert_eq!(tallies.sums().bytes, 1000 - 30 - 124);

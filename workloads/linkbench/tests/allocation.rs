@@ -167,7 +167,7 @@ fn over_documents_too_operations_allocate_nothing() {
 }
 
 #[test]
-fn a_thousand_clients_fit_beside_their_connections() {
+fn thousand_clients_fit_together_with_their_connections() {
     let (bound, server) = (bind(&[("maxid1", "1000000000")]), quiet());
     let sessions: Vec<Session> = (0..64).map(|_| Server::session(&server, 2)).collect();
     let before = allocations::bytes();

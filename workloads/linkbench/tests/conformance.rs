@@ -32,6 +32,6 @@ fn an_engine_that_loses_deletes_does_not_pass() {
         session.loses_deletes = true;
         Session::Kv(Box::new(session))
     };
-    let told = conformance(&mut open, 1, 4000).unwrap_err();
-    assert!(told.contains("seed 1, step"), "{told}");
+    let reported = conformance(&mut open, 1, 4000).unwrap_err();
+    assert!(reported.contains("seed 1, step"), "{reported}");
 }

@@ -183,16 +183,16 @@ fn sql_logical_bytes_are_right_except_for_new_counts() {
         let sqlite = Sqlite::new();
         load(bound.as_ref(), &mut || sqlite.session(), 1);
         let connection = rusqlite::Connection::open(sqlite.path()).unwrap();
-        let ask = |sum| connection.query_row(sum, [], |row| row.get::<_, i64>(0)).unwrap();
-        let counts = ask("SELECT count(*) FROM counttable");
+        let fetch = |sum| connection.query_row(sum, [], |row| row.get::<_, i64>(0)).unwrap();
+        let counts = fetch("SELECT count(*) FROM counttable");
         let mut client = bound.client(sqlite.session(), address(0, 1), 7).unwrap();
         drive(client.as_mut(), 20_000);
         // New counts are left out; updates and deletes are right on average.
-        let new_counts = ask("SELECT count(*) FROM counttable") - counts;
+        let new_counts = fetch("SELECT count(*) FROM counttable") - counts;
         assert_eq!(new_counts > 0, profile == "2011", "in 2017 every id has its counts from the load");
         let sum = "SELECT (SELECT sum(24 + length(data)) FROM nodetable) \
              + (SELECT 2 * sum(37 + length(data)) FROM linktable) + (SELECT 40 * count(*) FROM counttable)";
-        let there = (ask(sum) - 40 * new_counts) as f64;
+        let there = (fetch(sum) - 40 * new_counts) as f64;
         let counted = bound.logical_bytes() as f64;
         assert!((counted / there - 1.0).abs() < 0.01, "{profile}: counted {counted}, {there} are there");
     }
@@ -271,9 +271,9 @@ fn verification_finds_a_lost_count_and_a_count_without_links() {
     let wrong = found(|store| {
         let key = some(store, COUNTS);
         let value = store.rows.remove(&key).unwrap();
-        let mut nobody = key.1.clone();
-        nobody[..8].copy_from_slice(&999_999u64.to_be_bytes());
-        store.rows.insert((COUNTS, nobody), value);
+        let mut no_user = key.1.clone();
+        no_user[..8].copy_from_slice(&999_999u64.to_be_bytes());
+        store.rows.insert((COUNTS, no_user), value);
     });
     assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 2)]);
 }
@@ -406,7 +406,7 @@ fn concurrently_written_link_is_retried() {
 }
 
 #[test]
-fn an_operation_of_unknown_outcome_is_told_and_is_no_loss() {
+fn operation_of_unknown_outcome_is_reported_but_not_as_lost() {
     for applied in [false, true] {
         let bound = bind(&only("addlink"));
         let memory = Memory::default();
@@ -442,7 +442,7 @@ fn conflicting_load_is_retried_without_an_open_transaction() {
 }
 
 #[test]
-fn verification_finds_rows_of_a_type_that_nobody_wrote() {
+fn verification_finds_rows_of_an_unwritten_type() {
     let wrong = found(|store| {
         for (space, at) in [(LINKS, 0), (COUNTS, 8)] {
             let mut key = some(store, space);

@@ -24,25 +24,25 @@ const TYPES: [&str; 10] = [
 ];
 
 /// The statements that a server receives for one operation of a type.
-fn told(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<String> {
+fn reported(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<String> {
     let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
     let settings: Vec<_> =
         [("profile", profile), ("maxid1", "100"), ("max_retries", "0")].into_iter().chain(percents).collect();
     let server = Arc::new(Mutex::new(server));
     let mut client = bind(&settings).client(Server::session(&server, pipeline), address(0, 1), 7).unwrap();
     let counted = drive(client.as_mut(), 1).statements;
-    let told = std::mem::take(&mut server.lock().unwrap().told);
+    let reported = std::mem::take(&mut server.lock().unwrap().reported);
     let begins = |words: &[&str]| {
-        let is_one = |told: &&String| words.iter().any(|word| told.trim_start_matches('+').starts_with(word));
-        told.iter().filter(is_one).count() as u32
+        let is_one = |reported: &&String| words.iter().any(|word| reported.trim_start_matches('+').starts_with(word));
+        reported.iter().filter(is_one).count() as u32
     };
     let all = StatementCounts {
         reads: begins(&["SELECT"]),
         writes: begins(&["INSERT", "UPDATE", "DELETE"]),
         others: begins(&["BEGIN", "COMMIT", "ROLLBACK"]),
     };
-    assert_eq!(counted, all, "what is counted is what the server is told: {told:?}");
-    told
+    assert_eq!(counted, all, "what is counted is what the server is told: {reported:?}");
+    reported
 }
 
 fn there() -> Server {
@@ -55,19 +55,19 @@ fn missing() -> Server {
 
 #[test]
 fn links_of_2017_are_written_as_published() {
-    let told = |only, server| told("2017", only, server, 2);
+    let reported = |only, server| reported("2017", only, server, 2);
     let inserts = ["BEGIN", "+INSERT linktable", "INSERT counttable (upsert)", "COMMIT"];
     let overwrites = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
-    assert_eq!(told("addlink", missing()), inserts);
-    assert_eq!(told("updatelink", there()), overwrites);
+    assert_eq!(reported("addlink", missing()), inserts);
+    assert_eq!(reported("updatelink", there()), overwrites);
     // A statement with an unexpected result ends its transaction, as in the original.
     let instead = ["BEGIN", "+INSERT linktable", "ROLLBACK"];
-    assert_eq!(told("addlink", there()), [&instead[..], &overwrites].concat());
+    assert_eq!(reported("addlink", there()), [&instead[..], &overwrites].concat());
     let instead = ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"];
-    assert_eq!(told("updatelink", missing()), [&instead[..], &inserts].concat());
+    assert_eq!(reported("updatelink", missing()), [&instead[..], &inserts].concat());
     let hides = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "UPDATE counttable", "COMMIT"];
-    assert_eq!(told("deletelink", there()), hides);
-    assert_eq!(told("deletelink", missing()), ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"]);
+    assert_eq!(reported("deletelink", there()), hides);
+    assert_eq!(reported("deletelink", missing()), ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"]);
 }
 
 #[test]
@@ -89,21 +89,21 @@ fn over_keys_and_values_each_call_is_counted() {
 
 #[test]
 fn links_of_2011_are_written_as_published() {
-    let told = |only, server| told("2011", only, server, 2);
+    let reported = |only, server| reported("2011", only, server, 2);
     for only in ["addlink", "updatelink"] {
         let upsert = ["BEGIN", "+INSERT linktable (upsert)"];
-        assert_eq!(told(only, missing()), [&upsert[..], &["INSERT counttable (upsert)", "COMMIT"]].concat());
-        assert_eq!(told(only, there()), [&upsert[..], &["UPDATE linktable", "COMMIT"]].concat());
+        assert_eq!(reported(only, missing()), [&upsert[..], &["INSERT counttable (upsert)", "COMMIT"]].concat());
+        assert_eq!(reported(only, there()), [&upsert[..], &["UPDATE linktable", "COMMIT"]].concat());
     }
     let hides = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "INSERT counttable (upsert)", "COMMIT"];
-    assert_eq!(told("deletelink", there()), hides);
+    assert_eq!(reported("deletelink", there()), hides);
 }
 
 #[test]
 fn what_is_one_statement_is_no_transaction() {
     for profile in ["2011", "2017"] {
         for only in ["getlinklist", "getnode", "getlink", "countlink", "addnode", "updatenode", "deletenode"] {
-            assert_eq!(told(profile, only, there(), 2).len(), 1, "{profile} {only}");
+            assert_eq!(reported(profile, only, there(), 2).len(), 1, "{profile} {only}");
         }
     }
 }
@@ -111,14 +111,14 @@ fn what_is_one_statement_is_no_transaction() {
 #[test]
 fn session_without_pipelining_gets_one_statement_at_a_time() {
     let overwrites = ["BEGIN", "SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
-    assert_eq!(told("2017", "updatelink", there(), 1), overwrites);
+    assert_eq!(reported("2017", "updatelink", there(), 1), overwrites);
 }
 
 #[test]
 fn deadlocked_operation_sends_only_its_rollback() {
     let after = |conflicts, only, has_link| {
         let server = Server { conflicts: Some(conflicts), has_link, ..Server::default() };
-        told("2017", only, server, 2)
+        reported("2017", only, server, 2)
     };
     let count = ["BEGIN", "+INSERT linktable", "INSERT counttable (upsert)", "ROLLBACK"];
     assert_eq!(after("INSERT counttable", "addlink", false), count);
@@ -133,18 +133,18 @@ fn a_batch_of_the_load_is_one_transaction_of_two_round_trips() {
     let server = Arc::new(Mutex::new(Server::default()));
     let bound = bind(&[("maxid1", "1001"), ("partitions", "16"), ("index", "after")]);
     bound.create_schema(&mut Server::session(&server, 2)).unwrap();
-    let schema = std::mem::take(&mut server.lock().unwrap().told);
+    let schema = std::mem::take(&mut server.lock().unwrap().reported);
     assert_eq!(schema.len(), 3, "the index comes after the load");
     assert!(schema.iter().all(|table| table.contains(") ENGINE=InnoDB")));
     let partitioned: Vec<&String> = schema.iter().filter(|table| table.contains("PARTITION")).collect();
     assert!(partitioned.len() == 1 && partitioned[0].ends_with("PARTITION BY KEY (id1) PARTITIONS 16"), "{schema:?}");
     let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
     drive(loader.as_mut(), 1);
-    assert_eq!(std::mem::take(&mut server.lock().unwrap().told), ["BEGIN", "+ROWS nodetable", "COMMIT"]);
+    assert_eq!(std::mem::take(&mut server.lock().unwrap().reported), ["BEGIN", "+ROWS nodetable", "COMMIT"]);
     let mut index = bound.loader(1, Server::session(&server, 2), address(0, 1), 7).unwrap();
     drive(index.as_mut(), u64::MAX);
-    let told = std::mem::take(&mut server.lock().unwrap().told);
-    assert!(told.len() == 1 && told[0].starts_with("ALTER TABLE linktable ADD KEY id1_type"), "{told:?}");
+    let reported = std::mem::take(&mut server.lock().unwrap().reported);
+    assert!(reported.len() == 1 && reported[0].starts_with("ALTER TABLE linktable ADD KEY id1_type"), "{reported:?}");
 }
 
 #[test]

@@ -40,8 +40,8 @@ pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
         "/usr/local/lib/lua/5.1/?.so".to_owned(),
         "/usr/lib/lua/5.1/?.so".to_owned(),
     ];
-    package.set("path", asked("LUA_PATH", &path.join(";")))?;
-    package.set("cpath", asked("LUA_CPATH", &cpath.join(";")))?;
+    package.set("path", requested("LUA_PATH", &path.join(";")))?;
+    package.set("cpath", requested("LUA_CPATH", &cpath.join(";")))?;
     let loaders: Table = package.get("loaders")?;
     let find = lua.create_function(|lua, name: String| match SCRIPTS.iter().find(|(known, _)| *known == name) {
         Some((name, text)) => Ok(Value::Function(lua.load(*text).set_name(format!("={name}.lua")).into_function()?)),
@@ -51,9 +51,9 @@ pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
 }
 
 /// The value of an environment variable; `;;` in it stands for the usual places, as in Lua.
-fn asked(variable: &str, usual: &str) -> String {
+fn requested(variable: &str, usual: &str) -> String {
     match std::env::var(variable) {
-        Ok(asked) => asked.replace(";;", &format!(";{usual};")),
+        Ok(requested) => requested.replace(";;", &format!(";{usual};")),
         Err(_) => usual.to_owned(),
     }
 }

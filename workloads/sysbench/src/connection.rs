@@ -334,7 +334,7 @@ impl Connection {
         });
         match answered {
             Ok(answer) => {
-                client.statement_done(answer.affected, self.sends_bulk);
+                client.statement_answered(&answer, sql, self.sends_bulk);
                 self.took(&answer)
             }
             Err(error) => self.failed(&error, call, sql),
@@ -380,7 +380,7 @@ impl Connection {
         }
         let error = EngineError::failed(call, "the connection or the statement was closed");
         self.client().host().log(Level::Alert, "attempt to use an already closed connection");
-        self.tell(&error, FATAL);
+        self.notify(&error, FATAL);
         Outcome::Failed
     }
 
@@ -391,10 +391,10 @@ impl Connection {
         self.forget_rows();
         let remedy = client.host().remedy(self.driver_number, error);
         // As in sysbench, a reconnect is not also counted as an ignored error.
-        let is_anew = matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal;
-        let counter = if is_anew { Counter::Reconnect } else { Counter::Error };
+        let is_again = matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal;
+        let counter = if is_again { Counter::Reconnect } else { Counter::Error };
         client.count(counter);
-        if !is_anew {
+        if !is_again {
             client.failed(error);
         }
         self.result.counter = counter as c_int;
@@ -409,7 +409,7 @@ impl Connection {
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),
         }
-        self.tell(error, if remedy == Remedy::Fatal { FATAL } else { IGNORABLE });
+        self.notify(error, if remedy == Remedy::Fatal { FATAL } else { IGNORABLE });
         Outcome::Failed
     }
 
@@ -423,11 +423,11 @@ impl Connection {
         }
     }
 
-    fn tell(&mut self, error: &EngineError, kind: c_int) {
+    fn notify(&mut self, error: &EngineError, kind: c_int) {
         let (number, state) = numbers(error);
         (self.error, self.failed_as, self.sql_errno) = (kind, kind, number);
         self.failures = self.failures.wrapping_add(1);
-        (self.sql_state, self.sql_errmsg) = (self.state.tell(&state), self.message.tell(&words(error)));
+        (self.sql_state, self.sql_errmsg) = (self.state.notify(&state), self.message.notify(&words(error)));
     }
 
     /// Forgets the rows of the last answer.

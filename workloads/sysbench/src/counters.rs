@@ -49,6 +49,8 @@ pub struct Counters {
     /// The shortest time plus one; 0 without events.
     min_ns: AtomicU64,
     max_ns: AtomicU64,
+    /// Statements that looked for rows and found none.
+    not_found: AtomicU64,
     /// Whether a load has written rows whose bytes are not in [`Counter::BytesWritten`].
     wrote_uncounted: AtomicBool,
     /// Errors after which events were restarted, by the engine's error code.
@@ -92,6 +94,17 @@ impl Counters {
         if self.min_ns.load(Relaxed).wrapping_sub(1) > ns {
             self.min_ns.store(ns + 1, Relaxed);
         }
+    }
+
+    /// Counts a statement that looked for rows and found none. Only the client's own thread calls this.
+    #[inline]
+    pub fn count_not_found(&self) {
+        add(&self.not_found, 1);
+    }
+
+    /// Statements so far that looked for rows and found none.
+    pub fn not_found(&self) -> u64 {
+        self.not_found.load(Relaxed)
     }
 
     /// Records that a load has written rows whose bytes are not counted.

@@ -81,10 +81,10 @@ impl Interpreter {
         let commands: Value = self.cmdline("commands")?;
         let Value::Table(commands) = commands else { return Ok(None) };
         let Ok(Value::Table(command)) = commands.get::<Value>(name) else { return Ok(None) };
-        if command.get::<Value>(1).map_err(told)?.is_nil() {
+        if command.get::<Value>(1).map_err(reported)?.is_nil() {
             return Ok(None);
         }
-        let is_parallel = command.get::<Value>(2).map_err(told)? == Value::Boolean(true);
+        let is_parallel = command.get::<Value>(2).map_err(reported)? == Value::Boolean(true);
         Ok(Some(Command { is_parallel }))
     }
 
@@ -96,9 +96,9 @@ impl Interpreter {
     pub fn suite(&self) -> Result<Option<(String, Vec<String>)>, ScriptError> {
         let suite: Value = self.cmdline("suite")?;
         let Value::Table(suite) = suite else { return Ok(None) };
-        let option: String = suite.get("option").map_err(told)?;
-        let tests: Table = suite.get("tests").map_err(told)?;
-        let tests = tests.sequence_values::<String>().collect::<mlua::Result<Vec<String>>>().map_err(told)?;
+        let option: String = suite.get("option").map_err(reported)?;
+        let tests: Table = suite.get("tests").map_err(reported)?;
+        let tests = tests.sequence_values::<String>().collect::<mlua::Result<Vec<String>>>().map_err(reported)?;
         Ok(Some((option, tests)))
     }
 
@@ -117,23 +117,23 @@ impl Interpreter {
     /// # Errors
     /// A mistake in the table of modules.
     pub fn required(&self) -> Result<Vec<PathBuf>, ScriptError> {
-        let package: Table = self.lua().globals().get("package").map_err(told)?;
-        let loaded: Table = package.get("loaded").map_err(told)?;
-        let [of_lua, of_c] = ["path", "cpath"].map(|path| package.get::<String>(path).map_err(told));
+        let package: Table = self.lua().globals().get("package").map_err(reported)?;
+        let loaded: Table = package.get("loaded").map_err(reported)?;
+        let [of_lua, of_c] = ["path", "cpath"].map(|path| package.get::<String>(path).map_err(reported));
         let path = format!("{};{}", of_lua?, of_c?);
-        let search: mlua::Function = package.get("searchpath").map_err(told)?;
+        let search: mlua::Function = package.get("searchpath").map_err(reported)?;
         let mut names = Vec::new();
         for pair in loaded.pairs::<String, Value>() {
-            names.push(pair.map_err(told)?.0);
+            names.push(pair.map_err(reported)?.0);
         }
         names.sort_unstable();
-        let file = |name: &String| search.call::<Option<String>>((name.as_str(), path.as_str())).map_err(told);
+        let file = |name: &String| search.call::<Option<String>>((name.as_str(), path.as_str())).map_err(reported);
         Ok(names.iter().map(file).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().map(PathBuf::from).collect())
     }
 
     fn cmdline<T: mlua::FromLua>(&self, name: &str) -> Result<T, ScriptError> {
-        let sysbench: Table = self.lua().globals().get("sysbench").map_err(told)?;
-        sysbench.get::<Table>("cmdline").and_then(|cmdline| cmdline.get(name)).map_err(told)
+        let sysbench: Table = self.lua().globals().get("sysbench").map_err(reported)?;
+        sysbench.get::<Table>("cmdline").and_then(|cmdline| cmdline.get(name)).map_err(reported)
     }
 }
 
@@ -145,11 +145,11 @@ pub struct Command {
 }
 
 fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
-    let help = match definition.get::<Value>(1).map_err(told)? {
+    let help = match definition.get::<Value>(1).map_err(reported)? {
         Value::String(help) => help.to_string_lossy(),
         _ => return Err(wrong(&format!("nil description for option {name}"))),
     };
-    let default: Value = definition.get(2).map_err(told)?;
+    let default: Value = definition.get(2).map_err(reported)?;
     let by_default = match &default {
         Value::Boolean(_) => Some(Kind::Flag),
         Value::Integer(_) | Value::Number(_) => Some(Kind::Double),
@@ -157,12 +157,12 @@ fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
         Value::Nil | Value::String(_) => Some(Kind::Text),
         _ => None,
     };
-    let kind = match definition.get::<Option<f64>>(3).map_err(told)? {
+    let kind = match definition.get::<Option<f64>>(3).map_err(reported)? {
         Some(number) => of_number(number),
         None => by_default,
     };
     let kind = kind.ok_or_else(|| wrong(&format!("cannot determine type for option {name}")))?;
-    if !matches!(definition.get::<Value>(4).map_err(told)?, Value::Nil | Value::Function(_)) {
+    if !matches!(definition.get::<Value>(4).map_err(reported)?, Value::Nil | Value::Function(_)) {
         return Err(wrong(&format!("what looks at the values of option {name} is no function")));
     }
     let default = match default {
@@ -171,7 +171,7 @@ fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.to_string_lossy()),
         Value::Table(list) => {
-            let list: Vec<String> = list.sequence_values::<String>().collect::<mlua::Result<_>>().map_err(told)?;
+            let list: Vec<String> = list.sequence_values::<String>().collect::<mlua::Result<_>>().map_err(reported)?;
             Some(list.join(","))
         }
         _ => None,
@@ -189,7 +189,7 @@ fn wrong(words: &str) -> ScriptError {
     ScriptError::Load(words.to_owned())
 }
 
-fn told(error: mlua::Error) -> ScriptError {
+fn reported(error: mlua::Error) -> ScriptError {
     ScriptError::Load(plain(&error))
 }
 

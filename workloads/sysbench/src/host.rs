@@ -49,7 +49,7 @@ pub trait Host: Send + Sync {
     fn drivers(&self) -> &[DriverInfo];
 
     /// A script requests a driver, by name or the default.
-    fn driver_asked(&self) {}
+    fn driver_requested(&self) {}
 
     /// The driver of a script that names none; `None` if the requested driver does not exist, which has been reported.
     fn default_driver(&self) -> Option<usize>;

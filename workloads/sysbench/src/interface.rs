@@ -11,6 +11,8 @@ use crate::counters::Counter;
 use crate::histograms::HistogramSlot;
 use crate::host::Level;
 use crate::interpreter::Client;
+use crate::output;
+use crate::random::Distribution;
 use crate::rows::RowRoom;
 use crate::statement::{BoundStatement, ParamHead};
 
@@ -52,6 +54,7 @@ struct Interface {
     rand_special: Draw,
     rand_pareto: Draw,
     rand_zipfian: Draw,
+    rand_wide: unsafe extern "C" fn(*const Client, c_int, f64, f64) -> f64,
     rand_unique: unsafe extern "C" fn(*const Client) -> u32,
     rand_string: unsafe extern "C" fn(*const Client, *const u8, usize, *mut u8),
     rand_varstring: unsafe extern "C" fn(*const Client, *mut u8, u32, u32) -> u32,
@@ -102,6 +105,7 @@ static INTERFACE: Interface = Interface {
     rand_special,
     rand_pareto,
     rand_zipfian,
+    rand_wide,
     rand_unique,
     rand_string,
     rand_varstring,
@@ -282,6 +286,17 @@ unsafe extern "C" fn rand_zipfian(client: *const Client, a: u32, b: u32) -> u32 
     unsafe { (*client).random().zipfian(a, b) }
 }
 
+/// A number of a range that exceeds 32 bits. The kinds are the distributions in the order of their names, from 1; all
+/// others are the default.
+unsafe extern "C" fn rand_wide(client: *const Client, kind: c_int, a: f64, b: f64) -> f64 {
+    let random = unsafe { (*client).random() };
+    let number = usize::try_from(kind).ok().and_then(|kind| kind.checked_sub(1));
+    match number.and_then(|number| Distribution::NAMES.get(number).map(|(_, distribution)| *distribution)) {
+        Some(distribution) => random.wide(distribution, a, b),
+        None => random.default_wide(a, b),
+    }
+}
+
 unsafe extern "C" fn rand_unique(client: *const Client) -> u32 {
     unsafe { &*client }.setup().unique.next()
 }
@@ -314,7 +329,7 @@ unsafe extern "C" fn histogram_update(histogram: *mut HistogramSlot, value: f64)
 }
 
 unsafe extern "C" fn histogram_print(histogram: *const HistogramSlot) {
-    print!("{}", unsafe { &*histogram }.text());
+    output::print(&unsafe { &*histogram }.text());
 }
 
 /// Reports an error that occurs where the script has no caller to handle it.

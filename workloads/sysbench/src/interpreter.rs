@@ -12,14 +12,17 @@ use mlua::Lua;
 use mlua::ffi::{self, lua_State};
 use rumba_engine_api::conflict::tried_again;
 use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::sql::Answer;
 use rumba_engine_api::worker::{Op, Pace};
 
 use crate::bundled;
 use crate::connection::{Connection, DriverHead};
 use crate::counters::{Counter, Counters};
 use crate::depth;
+use crate::executable;
 use crate::failure::ScriptError;
 use crate::fiber::{Waits, wait_alone};
+use crate::gaps::found_no_row;
 use crate::histograms::Histograms;
 use crate::host::Host;
 use crate::interface;
@@ -132,7 +135,7 @@ impl Client {
 
     /// The driver with this name, or the default one.
     pub(crate) fn driver(&self, name: Option<&CStr>) -> *const DriverHead {
-        self.host().driver_asked();
+        self.host().driver_requested();
         let driver = match name {
             Some(name) => self.drivers.iter().find(|driver| driver.name.as_c_str() == name),
             None => self.host().default_driver().and_then(|driver| self.drivers.get(driver)),
@@ -196,6 +199,15 @@ impl Client {
         self.before_event.set(self.counters.statements());
         pace.start(EVENT);
         Ok(())
+    }
+
+    /// Counts a statement that looked for rows and found none. In a load, ends the operation.
+    #[inline]
+    pub(crate) fn statement_answered(&self, answer: &Answer, sql: &[u8], is_counted: bool) {
+        if found_no_row(answer, sql) {
+            self.counters.count_not_found();
+        }
+        self.statement_done(answer.affected, is_counted);
     }
 
     /// In a load, ends the operation: the statement wrote this many rows, and their bytes were counted or not.
@@ -367,6 +379,10 @@ impl Interpreter {
     /// Sets up the globals of scripts.
     fn provide(&self) -> mlua::Result<()> {
         let (lua, setup) = (&self.lua, self.client.setup().clone());
+        if !executable::is_allowed() {
+            // Compiled code would end the process, also that of a script that calls `jit.on`.
+            lua.load("jit.off() jit.on = jit.off").set_name("=sysbench").exec()?;
+        }
         if let Some(command) = &setup.luajit_command {
             lua.load(include_str!("lua/jit.lua")).set_name("=luajit-cmd").call::<()>(command.as_str())?;
         }

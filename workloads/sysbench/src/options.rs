@@ -1,7 +1,7 @@
 //! The options of scripts on sysbench's command line.
 
 use crate::cli::command_line::Given;
-use crate::cli::options::{self, OptionInfo};
+use crate::cli::options::{self, OptionInfo, Origin};
 use crate::cli::{OptionSet, Refusal};
 
 use crate::declared::Kind;
@@ -36,7 +36,12 @@ pub fn takes(script: &Interpreter, given: &Given) -> Result<bool, Refusal> {
 /// A value should be a number and is not.
 pub fn values(options: &OptionSet) -> Result<Vec<(String, OptionValue)>, Refusal> {
     let value = |(name, info): (String, &OptionInfo)| {
-        let value = match options.value(&info.name)? {
+        let value = match options.value(&info.name) {
+            // It is refused later, unless the script declares an option of this name.
+            Err(_) if info.origin == Origin::Rumba => return Ok((name, OptionValue::Nil)),
+            found => found?,
+        };
+        let value = match value {
             options::OptionValue::Flag(flag) => OptionValue::Flag(flag),
             options::OptionValue::Number(number) => OptionValue::Number(number),
             options::OptionValue::Text(text) => OptionValue::Text(text),

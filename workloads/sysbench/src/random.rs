@@ -70,20 +70,20 @@ impl Default for Shapes {
 }
 
 impl From<&RandomSettings> for Shapes {
-    fn from(asked: &RandomSettings) -> Self {
+    fn from(requested: &RandomSettings) -> Self {
         Self {
-            default: match asked.distribution {
+            default: match requested.distribution {
                 settings::Distribution::Uniform => Distribution::Uniform,
                 settings::Distribution::Gaussian => Distribution::Gaussian,
                 settings::Distribution::Special => Distribution::Special,
                 settings::Distribution::Pareto => Distribution::Pareto,
                 settings::Distribution::Zipfian => Distribution::Zipfian,
             },
-            iterations: asked.special_iterations,
-            special_pct: f64::from(asked.special_percent),
-            special_res: f64::from(asked.special_results_percent),
-            pareto_h: asked.pareto_h,
-            zipfian_exponent: asked.zipfian_exponent,
+            iterations: requested.special_iterations,
+            special_pct: f64::from(requested.special_percent),
+            special_res: f64::from(requested.special_results_percent),
+            pareto_h: requested.pareto_h,
+            zipfian_exponent: requested.zipfian_exponent,
         }
     }
 }
@@ -152,13 +152,17 @@ impl Random {
     /// of the part, as long as the other draws' share, is never drawn, and the drawn values lie after the middle. The
     /// range is one shorter than for the other distributions, and the part one longer.
     pub fn special(&mut self, a: u32, b: u32) -> u32 {
+        a.wrapping_add(self.special_in(f64::from(b.wrapping_sub(a))) as u32)
+    }
+
+    /// The place of a special number in a range of this length, less 1.
+    fn special_in(&mut self, span: f64) -> f64 {
         let place = self.share();
-        let span = f64::from(b.wrapping_sub(a));
         if place < 1.0 - self.shapes.special_res / 100.0 {
-            return a.wrapping_add((self.mean_of_several() * span) as u32);
+            return self.mean_of_several() * span;
         }
         let part = span * self.shapes.special_pct / 100.0;
-        a.wrapping_add(((span - part) / 2.0 + place * (part + 1.0)) as u32)
+        (span - part) / 2.0 + place * (part + 1.0)
     }
 
     /// A power of a uniform share.
@@ -174,12 +178,37 @@ impl Random {
             return b;
         }
         let ranks = b.wrapping_sub(a).saturating_add(1);
+        a.wrapping_add(self.rank(f64::from(ranks)) as u32 - 1)
+    }
+
+    /// A Zipfian rank, from 1.
+    fn rank(&mut self, ranks: f64) -> f64 {
         loop {
             let share = self.share();
             if let Some(rank) = self.zipf.rank(ranks, share) {
-                return a.wrapping_add(rank - 1);
+                return rank;
             }
         }
+    }
+
+    /// A number of the default distribution in a range that exceeds 32 bits, both ends included. All functions for such
+    /// ranges are exact up to 2^53, where Lua's own whole numbers end.
+    pub fn default_wide(&mut self, a: f64, b: f64) -> f64 {
+        self.wide(self.shapes.default, a, b)
+    }
+
+    /// A number of a distribution in a range that exceeds 32 bits, both ends included.
+    pub fn wide(&mut self, distribution: Distribution, a: f64, b: f64) -> f64 {
+        let span = b - a;
+        let place = match distribution {
+            Distribution::Uniform => self.share() * (span + 1.0),
+            Distribution::Gaussian => self.mean_of_several() * (span + 1.0),
+            Distribution::Special => self.special_in(span),
+            Distribution::Pareto => (span + 1.0) * self.share().powf(self.pareto_power),
+            Distribution::Zipfian => self.rank(span + 1.0) - 1.0,
+        };
+        // Near 2^53 a product may be rounded up.
+        a + place.floor().min(span)
     }
 
     /// Fills `out` from a format of its length: `#` becomes a digit, `@` a letter, and other characters are copied. Up
@@ -295,12 +324,12 @@ struct Zipf {
     /// The integral of the density at 1.5, less the density at 1.
     first: f64,
     /// The integral at the end of the last range, and that range.
-    last: (u32, f64),
+    last: (f64, f64),
 }
 
 impl Zipf {
     fn new(exponent: f64) -> Self {
-        let mut zipf = Self { exponent, shortcut: 0.0, first: 0.0, last: (0, 0.0) };
+        let mut zipf = Self { exponent, shortcut: 0.0, first: 0.0, last: (0.0, 0.0) };
         zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
         zipf.first = zipf.integral(1.5) - 1.0;
         zipf
@@ -308,16 +337,16 @@ impl Zipf {
 
     /// The rank for a uniform share, or `None` if another share must be drawn.
     #[inline]
-    fn rank(&mut self, ranks: u32, share: f64) -> Option<u32> {
+    fn rank(&mut self, ranks: f64, share: f64) -> Option<f64> {
         if self.last.0 != ranks {
-            self.last = (ranks, self.integral(f64::from(ranks) + 0.5));
+            self.last = (ranks, self.integral(ranks + 0.5));
         }
         let end = self.last.1;
         let area = end + share * (self.first - end);
         let point = self.inverse(area);
-        let rank = (point + 0.5).clamp(1.0, f64::from(ranks)).floor();
+        let rank = (point + 0.5).clamp(1.0, ranks).floor();
         let accepted = rank - point <= self.shortcut || area >= self.integral(rank + 0.5) - self.density(rank);
-        accepted.then_some(rank as u32)
+        accepted.then_some(rank)
     }
 
     fn density(&self, x: f64) -> f64 {
@@ -476,13 +505,36 @@ mod tests {
 
     /// They were ranges of all numbers.
     #[test]
-    fn empty_ranges_give_the_number_beside_them() {
+    fn empty_ranges_return_an_endpoint() {
         let mut random = Random::new(3, 0, Shapes::default());
         for (a, b) in [(1, 0), (8, 7), (u32::MAX, u32::MAX - 1)] {
             let drawn = [random.uniform(a, b), random.gaussian(a, b), random.pareto(a, b), random.zipfian(a, b)];
             assert_eq!(drawn, [a, a, a, b]);
         }
         assert!((0..100).any(|_| random.uniform(0, u32::MAX) > u32::MAX / 2));
+    }
+
+    /// Of a table of 34,000,000,000 rows sysbench reads only a part (its issue 446).
+    #[test]
+    fn ranges_beyond_32_bits_are_drawn_whole() {
+        const EACH: f64 = 340_000_000.0;
+        let (mut narrow, mut wide) = (Random::new(4, 0, Shapes::default()), Random::new(4, 0, Shapes::default()));
+        for _ in 0..1000 {
+            for (distribution, narrow) in [
+                (Distribution::Uniform, narrow.uniform(1, 100)),
+                (Distribution::Gaussian, narrow.gaussian(1, 100)),
+                (Distribution::Pareto, narrow.pareto(1, 100)),
+            ] {
+                let drawn = wide.wide(distribution, 1.0, 100.0 * EACH);
+                assert_eq!(((drawn - 1.0) / EACH).floor() + 1.0, f64::from(narrow), "{distribution:?}: {drawn}");
+            }
+        }
+        for (distribution, least, most) in [(Distribution::Special, 0.9, 1.0), (Distribution::Zipfian, 0.25, 0.45)] {
+            let drawn: Vec<f64> = (0..10_000).map(|_| wide.wide(distribution, 1.0, 100.0 * EACH)).collect();
+            assert!(drawn.iter().all(|n| (1.0..=100.0 * EACH).contains(n) && n.fract() == 0.0), "{distribution:?}");
+            let above = drawn.iter().filter(|n| **n > f64::from(u32::MAX)).count() as f64 / drawn.len() as f64;
+            assert!((least..=most).contains(&above), "{distribution:?}: {above}");
+        }
     }
 
     #[test]

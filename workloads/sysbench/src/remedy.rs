@@ -7,6 +7,8 @@ use crate::host::Remedy;
 
 /// The client library's numbers for a connection that is gone.
 const LOST: [u32; 4] = [2006, 2011, 2013, 2055];
+/// Its numbers for a server that cannot be connected to, and for a host name without an address.
+const UNREACHABLE: [u32; 2] = [2002, 2005];
 /// After these errors PostgreSQL's driver rolls back and restarts the event: a deadlock, a serialization failure, a
 /// duplicate key.
 const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
@@ -59,6 +61,7 @@ impl Ignored {
             EngineError::CutOff(_) => self.has_lost(),
             // It was retried for as long as that makes sense; a restarted event would fail at once, endlessly.
             EngineError::Lost(_) => false,
+            EngineError::Refused(_) if self.driver == "mysql" && UNREACHABLE.contains(&number) => false,
             _ => self.has(number),
         };
         match (is_ignored, self.driver) {
@@ -105,6 +108,17 @@ mod tests {
         assert_eq!(ignored("mysql", "all").remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Restart);
         // SQLITE_BUSY_SNAPSHOT is 517: SQLITE_BUSY with details in the upper byte.
         assert_eq!(ignored("sqlite", "5").remedy(&refused(ErrorCode::of_vendor(517))), Remedy::RollBackAndRestart);
+    }
+
+    /// With `all`, the event was restarted endlessly, and each time it failed at once.
+    #[test]
+    fn an_unreachable_server_ends_the_run_any_is_ignored() {
+        for list in ["all", "2002,2005"] {
+            for number in UNREACHABLE {
+                let unreachable = refused(ErrorCode::of_server(number, *b"HY000"));
+                assert_eq!(ignored("mysql", list).remedy(&unreachable), Remedy::Fatal, "{list}: {number}");
+            }
+        }
     }
 
     #[test]

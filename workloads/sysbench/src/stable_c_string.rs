@@ -20,7 +20,7 @@ impl StableCString {
     }
 
     /// Stores this text and returns its address. NUL bytes, which C takes for the end, are written as `\0`.
-    pub(crate) fn tell(&mut self, words: &str) -> *const c_char {
+    pub(crate) fn notify(&mut self, words: &str) -> *const c_char {
         let words = words.replace('\0', "\\0");
         let bytes = words.len() + 1;
         if self.places.last().is_none_or(|place| place.len() < bytes) {
@@ -48,19 +48,19 @@ mod tests {
 
     #[test]
     fn error_text_pointer_stays_valid_after_later_errors() {
-        let mut told = StableCString::default();
-        assert_eq!(read(told.as_ptr()), "");
-        let first = told.tell("no such table");
-        assert_eq!(told.tell("no"), first, "there is room for it");
+        let mut reported = StableCString::default();
+        assert_eq!(read(reported.as_ptr()), "");
+        let first = reported.notify("no such table");
+        assert_eq!(reported.notify("no"), first, "there is room for it");
         let long = "x".repeat(1000);
-        let second = told.tell(&long);
+        let second = reported.notify(&long);
         assert_eq!((read(first), read(second)), ("no", long.as_str()));
-        assert_eq!(told.tell("a\0b"), second);
-        assert_eq!((read(first), read(second), read(told.as_ptr())), ("no", "a\\0b", "a\\0b"));
+        assert_eq!(reported.notify("a\0b"), second);
+        assert_eq!((read(first), read(second), read(reported.as_ptr())), ("no", "a\\0b", "a\\0b"));
         // A text that grows by one byte each time does not get a new place each time.
         for bytes in 0..5000 {
-            told.tell(&"x".repeat(bytes));
+            reported.notify(&"x".repeat(bytes));
         }
-        assert!(told.places.len() <= 8, "{}", told.places.len());
+        assert!(reported.places.len() <= 8, "{}", reported.places.len());
     }
 }

@@ -32,9 +32,9 @@ impl<S: Store> Actor<S> {
                 Ok(order.lines().len() as u64)
             }
             Input::Payment(payment) => self.payment(payment).await.map(|_| 1),
-            Input::OrderStatus(asked) => self.order_status(asked).await.map(|status| status.lines),
+            Input::OrderStatus(requested) => self.order_status(requested).await.map(|status| status.lines),
             Input::Delivery(delivery) => self.delivery(delivery).await.map(|delivered| u64::from(delivered.count())),
-            Input::StockLevel(asked) => self.stock_level(asked).await.map(|_| 1),
+            Input::StockLevel(requested) => self.stock_level(requested).await.map(|_| 1),
         }
     }
 
@@ -62,12 +62,12 @@ impl<S: Store> Actor<S> {
         self.ended(Write::Delivery, delivered, done)
     }
 
-    pub async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
-        self.store.order_status(asked).await
+    pub async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+        self.store.order_status(requested).await
     }
 
-    pub async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
-        self.store.stock_level(asked).await
+    pub async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+        self.store.stock_level(requested).await
     }
 
     /// Tallies a known outcome; an unknown one stays in doubt.

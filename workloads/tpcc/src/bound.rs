@@ -71,18 +71,18 @@ pub struct TpcCBound {
 
 /// Whether terminals use the keying and think times of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hurry {
+pub enum Pacing {
     /// It keys and thinks where they say so.
-    AsAsked,
+    AsRequested,
     /// It does neither.
     Always,
 }
 
-impl Hurry {
+impl Pacing {
     fn client<S: Store + 'static>(self, terminal: Terminal<S>) -> Box<dyn Client> {
         match self {
-            Hurry::AsAsked => Box::new(terminal),
-            Hurry::Always => Box::new(terminal.hurried()),
+            Pacing::AsRequested => Box::new(terminal),
+            Pacing::Always => Box::new(terminal.hurried()),
         }
     }
 }
@@ -119,7 +119,7 @@ impl TpcCBound {
         &self,
         session: Session,
         at: ClientAddress,
-        (number, hurry): (u32, Hurry),
+        (number, hurry): (u32, Pacing),
         seed: u64,
         tally: Tally,
     ) -> Result<Box<dyn Client>, EngineError> {
@@ -274,7 +274,7 @@ impl Bound for TpcCBound {
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         let tally = self.tallies.open(DataSet::of_client(at.client, self.config.sets));
-        self.client_with(session, at, (self.opened.fetch_add(1, Relaxed), Hurry::AsAsked), seed, tally)
+        self.client_with(session, at, (self.opened.fetch_add(1, Relaxed), Pacing::AsRequested), seed, tally)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {

@@ -104,9 +104,13 @@ fn run<S: Store>(
         let differs = match &input {
             Input::NewOrder(order) => differs(block_on(store.new_order(order)), oracle.new_order(order)),
             Input::Payment(payment) => differs(block_on(store.payment(payment)), oracle.payment(payment)),
-            Input::OrderStatus(asked) => differs(block_on(store.order_status(asked)), oracle.order_status(asked)),
+            Input::OrderStatus(requested) => {
+                differs(block_on(store.order_status(requested)), oracle.order_status(requested))
+            }
             Input::Delivery(delivery) => differs(block_on(store.delivery(delivery)), oracle.delivery(delivery)),
-            Input::StockLevel(asked) => differs(block_on(store.stock_level(asked)), oracle.stock_level(asked)),
+            Input::StockLevel(requested) => {
+                differs(block_on(store.stock_level(requested)), oracle.stock_level(requested))
+            }
         };
         if let Some(how) = differs {
             return Err(format!("seed {seed}, step {step}, store {}: {input:?}: {how}", step % count));

@@ -412,9 +412,9 @@ mod tests {
             let of_one = match inputs.draw(card) {
                 Input::NewOrder(order) => [order.warehouse, order.district, 0],
                 Input::Payment(payment) => [payment.warehouse, payment.district, 0],
-                Input::OrderStatus(asked) => [asked.warehouse, asked.district, 0],
+                Input::OrderStatus(requested) => [requested.warehouse, requested.district, 0],
                 Input::Delivery(delivery) => [delivery.warehouse, 0, delivery.carrier],
-                Input::StockLevel(asked) => [asked.warehouse, asked.district, asked.threshold],
+                Input::StockLevel(requested) => [requested.warehouse, requested.district, requested.threshold],
             };
             drawn.iter_mut().zip(of_one).for_each(|(all, one)| all.push(one));
         }

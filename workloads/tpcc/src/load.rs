@@ -17,7 +17,7 @@ use crate::data_set::DataSet;
 use crate::draw::{Constants, between, name_number, now, put_data, put_digits, put_text};
 use crate::kv::KvLoader;
 use crate::names::last_name;
-use crate::scale::{DISTRICTS, LINES, Scale};
+use crate::scale::{DISTRICTS, LINES, PAID, Scale};
 use crate::settings::Config;
 use crate::sql::SqlLoader;
 use crate::stage::Stage;
@@ -413,8 +413,6 @@ impl Filler<'_> {
     }
 }
 
-/// The initial payment of each customer, which reduces the amount it owes, in cents.
-pub const PAID: i64 = 1_000;
 /// 50,000.00.
 const CREDIT_LIMIT: i64 = 5_000_000;
 

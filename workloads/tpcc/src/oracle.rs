@@ -177,8 +177,8 @@ impl Oracle {
     }
 
     /// 2.6.2.
-    pub fn order_status(&self, asked: &OrderStatus) -> Status {
-        let OrderStatus { warehouse, district, who } = *asked;
+    pub fn order_status(&self, requested: &OrderStatus) -> Status {
+        let OrderStatus { warehouse, district, who } = *requested;
         let customer = self.customer(warehouse, district, who);
         let place = keys(&[warehouse, district]);
         let balance = self.number(Table::Customer, &[place[0], place[1], customer].into(), "c_balance");
@@ -211,8 +211,8 @@ impl Oracle {
     }
 
     /// 2.8.2.
-    pub fn stock_level(&self, asked: &StockLevel) -> i64 {
-        let StockLevel { warehouse, district, threshold } = *asked;
+    pub fn stock_level(&self, requested: &StockLevel) -> i64 {
+        let StockLevel { warehouse, district, threshold } = *requested;
         let place = keys(&[warehouse, district]);
         let next = self.number(Table::District, &place, "d_next_o_id");
         let recent = self.below(Table::OrderLine, &place).filter(|key| (next - 20..next).contains(&key[2]));

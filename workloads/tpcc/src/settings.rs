@@ -165,7 +165,7 @@ fn split(settings: &Settings, sets: &str, all: i64) -> Result<Test, SettingError
 mod tests {
     use super::*;
 
-    fn asked(splits: &str) -> Result<Vec<Test>, SettingError> {
+    fn requested(splits: &str) -> Result<Vec<Test>, SettingError> {
         let set =
             [("warehouses", Value::Int(10)), ("items", Value::Int(500)), (SPLITS, Value::Text(splits.to_owned()))];
         super::splits(&Settings(set.map(|(name, value)| (name.to_owned(), value)).into()))
@@ -173,15 +173,15 @@ mod tests {
 
     #[test]
     fn the_same_warehouses_are_divided_among_more_sets() {
-        let tests = asked("1, 10").expect("both divide ten");
-        let told = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).expect("it is whole")));
-        let told: Vec<_> =
-            told.map(|(name, config)| (name, config.sets, config.scale.warehouses, config.scale.items)).collect();
-        assert_eq!(told, [("1x10", 1, 10, 500), ("10x1", 10, 1, 500)]);
+        let tests = requested("1, 10").expect("both divide ten");
+        let reported = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).expect("it is whole")));
+        let reported: Vec<_> =
+            reported.map(|(name, config)| (name, config.sets, config.scale.warehouses, config.scale.items)).collect();
+        assert_eq!(reported, [("1x10", 1, 10, 500), ("10x1", 10, 1, 500)]);
         assert!(tests.iter().all(|test| test.loads));
         assert!(super::splits(&Settings::default()).expect("none is asked for").is_empty());
         for wrong in ["1,3", "0", "20", "ten"] {
-            let error = asked(wrong).expect_err(wrong);
+            let error = requested(wrong).expect_err(wrong);
             assert!(error.remedy.contains("divide"), "{error:?}");
         }
     }

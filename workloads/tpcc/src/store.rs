@@ -73,13 +73,13 @@ pub trait Store {
     async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError>;
 
     /// Reports a customer's last order (2.6).
-    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError>;
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError>;
 
     /// Delivers the oldest order of each district of a warehouse (2.7).
     async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError>;
 
     /// The number of a district's recently sold items that are low in stock (2.8).
-    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError>;
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError>;
 
     /// The statements since this was last called.
     fn statements(&mut self) -> StatementCounts {

@@ -13,7 +13,7 @@ use crate::draw::{Home, Input, Inputs, now};
 use crate::settings::Config;
 use crate::store::Store;
 use crate::tally::Tally;
-use crate::thoughts::Thoughts;
+use crate::thoughts::ThinkTime;
 
 /// Retries of a transaction that conflicted before it is given up.
 const RETRIES: u32 = 100;
@@ -33,7 +33,7 @@ pub struct Terminal<S> {
     deck: Deck,
     inputs: Inputs,
     input: Option<Input>,
-    thoughts: Option<Thoughts>,
+    thoughts: Option<ThinkTime>,
     retry: Retry,
 }
 
@@ -45,7 +45,7 @@ impl<S: Store> Terminal<S> {
         // Clients take turns at the data sets.
         let home = Home::of_terminal(at.client / config.sets);
         let mut deck = Deck::new();
-        let thoughts = config.thinks.then(|| Thoughts::met(random(2), &mut deck));
+        let thoughts = config.thinks.then(|| ThinkTime::met(random(2), &mut deck));
         Self {
             actor: Actor::new(store, tally),
             deck,
@@ -84,7 +84,7 @@ impl<S: Store> Worker for Terminal<S> {
     }
 
     fn pause(&self) -> Duration {
-        self.thoughts.as_ref().map_or(Duration::ZERO, Thoughts::pause)
+        self.thoughts.as_ref().map_or(Duration::ZERO, ThinkTime::pause)
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {

@@ -17,7 +17,7 @@ const MOST_MEANS: f64 = 10.0;
 const LONGEST_S: f64 = 18.0 + MOST_MEANS * 12.0;
 
 /// The keying and think times of a terminal.
-pub struct Thoughts {
+pub struct ThinkTime {
     random: Random,
     /// The time to think about the last transaction's answer.
     thinking_s: f64,
@@ -26,7 +26,7 @@ pub struct Thoughts {
     held: Option<Card>,
 }
 
-impl Thoughts {
+impl ThinkTime {
     /// The state of a terminal at a random moment of a long run, with its deck. If all terminals began with keying,
     /// they would enter nothing for seconds, and then all at once.
     pub fn met(random: Random, deck: &mut Deck) -> Self {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_terminal_thinks_and_keys_as_long_as_the_specification_says() {
-        let mut thoughts = Thoughts::new(Random::seed_from_u64(1));
+        let mut thoughts = ThinkTime::new(Random::seed_from_u64(1));
         thoughts.next(Card::NewOrder);
         assert_eq!(thoughts.pause, Duration::from_secs(18));
         let mut thought_s = 0.0;
@@ -138,7 +138,7 @@ mod tests {
         let mut entered = [[0_u32; SECONDS]; TIMES_S.len()];
         for terminal in 0..TERMINALS {
             let mut deck = Deck::new();
-            let mut thoughts = Thoughts::met(Random::seed_from_u64(terminal.into()), &mut deck);
+            let mut thoughts = ThinkTime::met(Random::seed_from_u64(terminal.into()), &mut deck);
             let mut at = Duration::ZERO;
             loop {
                 let card = thoughts.draw(&mut deck);
@@ -164,7 +164,7 @@ mod tests {
         let mut firsts: Vec<Duration> = Vec::new();
         for seed in 0..1000 {
             let mut deck = Deck::new();
-            let mut thoughts = Thoughts::met(Random::seed_from_u64(seed), &mut deck);
+            let mut thoughts = ThinkTime::met(Random::seed_from_u64(seed), &mut deck);
             thoughts.draw(&mut deck);
             firsts.push(thoughts.pause());
             for _ in 0..2 * CARDS {

@@ -60,11 +60,11 @@ fn records(config: &Config) -> String {
             format!("{least} to {most} bytes, {:.1} on average, as fieldlengthhistogram says", config.lengths.mean())
         }
     };
-    let (reads, writes) = (asked(config.reads_all), asked(config.writes_all));
+    let (reads, writes) = (requested(config.reads_all), requested(config.writes_all));
     format!("{} of {} fields of {length}; reads ask for {reads}, updates write {writes}", config.records, config.fields)
 }
 
-fn asked(all: bool) -> &'static str {
+fn requested(all: bool) -> &'static str {
     if all { "all fields" } else { "one field" }
 }
 
@@ -126,7 +126,7 @@ mod tests {
     /// Guards against the wrong mean: by the law alone it would be 286, because three in a hundred ages are beyond the
     /// oldest record.
     #[test]
-    fn the_age_that_is_told_is_that_of_the_records_which_are_drawn() {
+    fn reported_age_is_that_of_the_displayed_records() {
         let law = Value::Text("exponential".to_owned());
         let pairs = [("requestdistribution", law), ("recordcount", Value::Int(1000))];
         let config = Config::new(&pairs.into()).unwrap();
@@ -140,16 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_is_told_the_mix_and_what_is_not_seen() {
-        let told = |pairs: &[(&str, Value)]| conditions(&Config::new(&pairs.iter().cloned().collect()).unwrap());
-        let of = |told: &[(String, String)], name: &str| {
-            told.iter().find(|(known, _)| known == name).map(|(_, words)| words.clone())
+    fn condition_states_the_mix_and_what_is_unobserved() {
+        let reported = |pairs: &[(&str, Value)]| conditions(&Config::new(&pairs.iter().cloned().collect()).unwrap());
+        let of = |reported: &[(String, String)], name: &str| {
+            reported.iter().find(|(known, _)| known == name).map(|(_, words)| words.clone())
         };
-        let plain = told(&[]);
+        let plain = reported(&[]);
         assert_eq!(of(&plain, "ycsb mix").unwrap(), "profile a: 50% reads, 50% updates");
         assert_eq!((of(&plain, "ycsb scans"), of(&plain, "ycsb short values")), (None, None));
         let text = |text: &str| Value::Text(text.to_owned());
-        let scans = told(&[("profile", text("e")), ("fieldlengthdistribution", text("uniform"))]);
+        let scans = reported(&[("profile", text("e")), ("fieldlengthdistribution", text("uniform"))]);
         assert_eq!(of(&scans, "ycsb scans").unwrap(), "1 to 100 records, all lengths alike");
         assert!(of(&scans, "ycsb requests").unwrap().contains("scattered over 1100000 records"));
         assert!(of(&scans, "ycsb short values").unwrap().contains("fewer than 25 bytes"));

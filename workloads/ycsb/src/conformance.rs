@@ -128,31 +128,31 @@ struct StepOutcome {
 }
 
 fn apply(store: &mut impl Store, step: &Step) -> Result<StepOutcome, EngineError> {
-    let mut told = StepOutcome::default();
-    let fields = &mut told.fields;
+    let mut reported = StepOutcome::default();
+    let fields = &mut reported.fields;
     let visit: VisitField<'_> =
         &mut |field, content| fields.push((field, String::from_utf8_lossy(content).into_owned()));
     let key = |record: &u64| -> Key { KEYS.key(*record) };
     let written = match step {
         Step::Read(record, wanted) => {
-            told.answer = Some(block_on(store.read(&key(record), *wanted, visit))?.into());
-            return Ok(told);
+            reported.answer = Some(block_on(store.read(&key(record), *wanted, visit))?.into());
+            return Ok(reported);
         }
         Step::Scan(record, count, wanted) => {
-            told.answer = Some(block_on(store.scan(&key(record), *count, *wanted, visit))?);
-            return Ok(told);
+            reported.answer = Some(block_on(store.scan(&key(record), *count, *wanted, visit))?);
+            return Ok(reported);
         }
         Step::Insert(record, values) => {
             block_on(store.insert(&key(record), values))?;
-            return Ok(told);
+            return Ok(reported);
         }
         Step::Update(record, values) => block_on(store.update(&key(record), values))?,
         Step::ReadModifyWrite(record, wanted, values) => {
             block_on(store.read_modify_write(&key(record), *wanted, values, visit))?
         }
     };
-    (told.answer, told.growth) = (written.found.map(u64::from), written.growth);
-    Ok(told)
+    (reported.answer, reported.growth) = (written.found.map(u64::from), written.growth);
+    Ok(reported)
 }
 
 fn run<S: Store>(mut stores: Vec<S>, oracle: &mut Oracle, seed: u64, steps: usize) -> Result<(), String> {
@@ -163,13 +163,13 @@ fn run<S: Store>(mut stores: Vec<S>, oracle: &mut Oracle, seed: u64, steps: usiz
         inserted += u64::from(matches!(step, Step::Insert(..)));
         let which = below(&mut random, stores.len() as u64) as usize;
         let at = || format!("seed {seed}, step {number}, session {which}, {step:?}");
-        let told = apply(&mut stores[which], &step).map_err(|error| format!("{}: {error}", at()))?;
+        let reported = apply(&mut stores[which], &step).map_err(|error| format!("{}: {error}", at()))?;
         let mut right = apply(oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
         // A store may leave out the growth and the check for existence, but a reported value must be right.
-        right.growth = told.growth.and(right.growth);
-        right.answer = told.answer.and(right.answer);
-        if told != right {
-            return Err(format!("{}: answered {told:?}, right is {right:?}", at()));
+        right.growth = reported.growth.and(right.growth);
+        right.answer = reported.answer.and(right.answer);
+        if reported != right {
+            return Err(format!("{}: answered {reported:?}, right is {right:?}", at()));
         }
     }
     Ok(())

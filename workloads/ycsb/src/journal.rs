@@ -10,7 +10,7 @@ use rumba_workload_kit::journal::{End, Notes, entry_of, numbers_of};
 use crate::keys::Key;
 use crate::settings::Config;
 use crate::store::{Store, Values, VisitField, Wanted, Written};
-use crate::value::{Author, ValueOrigin, told};
+use crate::value::{Author, ValueOrigin, reported};
 use crate::verify::scatter_of;
 
 /// The kind of write in a note.
@@ -79,7 +79,7 @@ impl<S: Store> Journaling<S> {
         let scatter = scatter_of(&self.config, key.bytes())?;
         values.fields().find_map(|field| {
             let value = values.get(field)?;
-            match told(value, &self.config.lengths, scatter, field, &mut self.scratch) {
+            match reported(value, &self.config.lengths, scatter, field, &mut self.scratch) {
                 ValueOrigin::By(record, author) => Some((record, author)),
                 ValueOrigin::Short | ValueOrigin::Foreign => None,
             }
@@ -102,8 +102,8 @@ impl<S: Store> Journaling<S> {
         ended: Result<T, EngineError>,
         is_done: impl Fn(&T) -> bool,
     ) -> Result<T, EngineError> {
-        self.notes.end(write.number(), ended, |told, ended_ns| match entered {
-            _ if !is_done(told) => End::Undone,
+        self.notes.end(write.number(), ended, |reported, ended_ns| match entered {
+            _ if !is_done(reported) => End::Undone,
             Some(entered) => End::Acknowledged(Entered { ended_ns, ..entered }.words()),
             None => End::InDoubt,
         })

@@ -179,7 +179,7 @@ mod tests {
         left.found(KEYS.key(78).bytes());
         left.found(KEYS.key(79).bytes());
         assert_eq!(left.inserts(), (2, 1));
-        let told = "writer 5's write 1 that inserted record 77".to_owned();
-        assert_eq!(left.end(), (3, 2, vec![told]));
+        let reported = "writer 5's write 1 that inserted record 77".to_owned();
+        assert_eq!(left.end(), (3, 2, vec![reported]));
     }
 }

@@ -345,16 +345,16 @@ mod tests {
 
     #[test]
     fn several_profiles_are_tests_over_one_load() {
-        let asked = |letters: &str| {
+        let requested = |letters: &str| {
             let set = [("recordcount", Value::Int(500)), (PROFILES_OF, text(letters))];
             super::tests(&set.into())
         };
-        let tests = asked("a, e").unwrap();
-        let told = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).unwrap(), test.loads));
-        let told: Vec<_> =
-            told.map(|(name, config, loads)| (name, config.profile.name, config.records, loads)).collect();
-        assert_eq!(told, [("a", "a", 500, false), ("e", "e", 500, false)]);
-        assert!(asked("a,g").unwrap_err().remedy.contains("a, b, c, d, e, f"));
+        let tests = requested("a, e").unwrap();
+        let reported = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).unwrap(), test.loads));
+        let reported: Vec<_> =
+            reported.map(|(name, config, loads)| (name, config.profile.name, config.records, loads)).collect();
+        assert_eq!(reported, [("a", "a", 500, false), ("e", "e", 500, false)]);
+        assert!(requested("a,g").unwrap_err().remedy.contains("a, b, c, d, e, f"));
         assert!(super::tests(&Settings::default()).unwrap().is_empty());
     }
 

@@ -183,8 +183,8 @@ mod tests {
                     has_missed |= returned < loaded;
                     clients[below(&mut random, 2) as usize].keep(record, &key, returned);
                 }
-                let told = missed(scans, clients.iter());
-                assert_eq!(!told.is_empty(), has_missed, "{told:?}");
+                let reported = missed(scans, clients.iter());
+                assert_eq!(!reported.is_empty(), has_missed, "{reported:?}");
                 rounds[usize::from(has_missed)] += 1;
             }
             assert!(rounds.iter().all(|count| *count > 100), "{rounds:?}");
@@ -199,8 +199,8 @@ mod tests {
         for record in [9, 50, 59] {
             clients[0].keep(record, &scans.keys.key(record), 1);
         }
-        let told: Vec<String> = missed(scans, clients.iter()).iter().map(Missed::to_string).collect();
-        assert_eq!(told, ["a scan from user50 returned at most 1, where 14 records were loaded from there"]);
+        let reported: Vec<String> = missed(scans, clients.iter()).iter().map(Missed::to_string).collect();
+        assert_eq!(reported, ["a scan from user50 returned at most 1, where 14 records were loaded from there"]);
     }
 
     #[test]

@@ -167,7 +167,7 @@ mod tests {
         let mut values = Values::default();
         values.fill(3..6, |out, field| out.extend(std::iter::repeat_n(b'0' + field as u8, field)));
         assert_eq!((values.fields(), values.len()), (3..6, 12));
-        let told: Vec<_> = (2..7).map(|field| values.get(field)).collect();
-        assert_eq!(told, [None, Some(&b"333"[..]), Some(&b"4444"[..]), Some(&b"55555"[..]), None]);
+        let reported: Vec<_> = (2..7).map(|field| values.get(field)).collect();
+        assert_eq!(reported, [None, Some(&b"333"[..]), Some(&b"4444"[..]), Some(&b"55555"[..]), None]);
     }
 }

@@ -15,7 +15,7 @@ use crate::profile::Kind;
 use crate::settings::Config;
 use crate::store::{Store, Values, Wanted, Written};
 use crate::tally::Tally;
-use crate::value::{Owner, ValueOrigin, put_value, told};
+use crate::value::{Owner, ValueOrigin, put_value, reported};
 
 /// The drawn operation that is not yet performed.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct Stream<S> {
 #[inline]
 fn show(tally: &mut Tally, config: &Config, record: u64, field: usize, value: &[u8]) {
     let Some(slot) = tally.doubted(record) else { return };
-    if let ValueOrigin::By(_, author) = told(value, &config.lengths, scattered(record), field, &mut Vec::new()) {
+    if let ValueOrigin::By(_, author) = reported(value, &config.lengths, scattered(record), field, &mut Vec::new()) {
         tally.shown(slot, field, author);
     }
 }
@@ -175,14 +175,14 @@ impl<S: Store> Stream<S> {
             Kind::Read => {
                 let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
                 let found = store.read(key, *wanted, &mut show).await?;
-                tally.asked(is_loaded, found);
+                tally.requested(is_loaded, found);
                 Ok(u64::from(found))
             }
             Kind::Scan => {
                 // Only the first record of a scan is known.
                 let mut show = |field: usize, value: &[u8]| show(tally, config, *record, field, value);
                 let rows = store.scan(key, *length, *wanted, &mut show).await?;
-                tally.asked(is_loaded, rows > 0);
+                tally.requested(is_loaded, rows > 0);
                 // A scan that found no record from a loaded key on is counted already.
                 if rows < *length && (rows > 0 || !is_loaded) {
                     tally.came_short(*record, key, rows);
@@ -204,7 +204,7 @@ impl<S: Store> Stream<S> {
                     store.read_modify_write(key, *wanted, values, &mut show).await?
                 };
                 let found = found.unwrap_or(true);
-                tally.asked(is_loaded, found);
+                tally.requested(is_loaded, found);
                 if found {
                     // If the store does not report the growth, the new value is assumed to be as long as the old one.
                     tally.wrote(growth.unwrap_or(0));
@@ -426,7 +426,7 @@ mod tests {
 
     /// In an open loop with many clients each waits long for its turn, while others insert.
     #[test]
-    fn the_latest_record_is_the_latest_when_it_is_asked_for() {
+    fn latest_record_is_resolved_at_request_time() {
         let pairs = [("profile", Value::Text("d".to_owned())), ("recordcount", Value::Int(10))];
         let mut client = client(&pairs);
         let inserted = client.inserted.clone();
@@ -453,8 +453,8 @@ mod tests {
                 }
                 let sums = tallies.sums();
                 // Records inserted since the load may or may not exist.
-                assert!((80..=100 - sums.inserted).contains(&sums.asked), "{profile}: {sums:?}");
-                assert_eq!(sums.missing, if finds { 0 } else { sums.asked }, "{profile}");
+                assert!((80..=100 - sums.inserted).contains(&sums.requested), "{profile}: {sums:?}");
+                assert_eq!(sums.missing, if finds { 0 } else { sums.requested }, "{profile}");
             }
         }
     }

@@ -39,7 +39,7 @@ struct Log {
     inserted: Number,
     inserts_in_doubt: Number,
     bytes: Number,
-    asked: Number,
+    requested: Number,
     missing: Number,
     marks: Marks,
     /// Present if the mix has scans.
@@ -56,7 +56,7 @@ pub struct Sums {
     /// Logical bytes in the table.
     pub bytes: u64,
     /// Operations of this process that requested loaded records.
-    pub asked: u64,
+    pub requested: u64,
     /// Those operations that found no record.
     pub missing: u64,
 }
@@ -142,7 +142,7 @@ impl Tallies {
             inserted: sum(&earlier.inserted, |log| &log.inserted),
             inserts_in_doubt: sum(&earlier.inserts_in_doubt, |log| &log.inserts_in_doubt),
             bytes: (sum(&earlier.bytes, |log| &log.bytes) as i64).max(0) as u64,
-            asked: here(|log| &log.asked),
+            requested: here(|log| &log.requested),
             missing: here(|log| &log.missing),
         }
     }
@@ -283,9 +283,9 @@ impl Tally {
 
     /// A record was requested: whether it was loaded, and whether it was found.
     #[inline]
-    pub fn asked(&mut self, is_loaded: bool, found: bool) {
+    pub fn requested(&mut self, is_loaded: bool, found: bool) {
         if is_loaded {
-            self.log.asked.add(1);
+            self.log.requested.add(1);
             self.log.missing.add(i64::from(!found));
         }
     }

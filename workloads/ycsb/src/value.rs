@@ -134,7 +134,7 @@ pub enum ValueOrigin {
 
 /// Compares a value with the one that its author must have written there; `scatter` is the record's scattered number,
 /// from its key.
-pub fn told(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> ValueOrigin {
+pub fn reported(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> ValueOrigin {
     scratch.clear();
     if value.len() < LONG {
         fill(scratch, short_seed(scatter, field), value.len());
@@ -187,28 +187,28 @@ mod tests {
     }
 
     #[test]
-    fn a_value_says_who_wrote_it_where_and_nobody_else_is_believed() {
+    fn value_identifies_its_writer_and_key_and_others_are_rejected() {
         let mut scratch = Vec::new();
-        let mut told = |value: &[u8], lengths: &Lengths, record, field| {
-            super::told(value, lengths, scattered(record), field, &mut scratch)
+        let mut reported = |value: &[u8], lengths: &Lengths, record, field| {
+            super::reported(value, lengths, scattered(record), field, &mut scratch)
         };
         for lengths in lengths() {
             for version in 0..200 {
                 let author = Author { version, ..AUTHOR };
                 let mut value = value(&lengths, RECORD, FIELD, author);
                 let expected = if value.len() < LONG { ValueOrigin::Short } else { ValueOrigin::By(RECORD, author) };
-                assert_eq!(told(&value, &lengths, RECORD, FIELD), expected);
+                assert_eq!(reported(&value, &lengths, RECORD, FIELD), expected);
                 // In another record, in another field, with a byte less, with a changed byte.
                 if value.len() > 4 {
-                    assert_eq!(told(&value, &lengths, 5, FIELD), ValueOrigin::Foreign);
-                    assert_eq!(told(&value, &lengths, RECORD, FIELD + 1), ValueOrigin::Foreign);
+                    assert_eq!(reported(&value, &lengths, 5, FIELD), ValueOrigin::Foreign);
+                    assert_eq!(reported(&value, &lengths, RECORD, FIELD + 1), ValueOrigin::Foreign);
                 }
                 if value.len() > LONG {
-                    assert_eq!(told(&value[..value.len() - 1], &lengths, RECORD, FIELD), ValueOrigin::Foreign);
+                    assert_eq!(reported(&value[..value.len() - 1], &lengths, RECORD, FIELD), ValueOrigin::Foreign);
                 }
                 for at in 0..value.len() {
                     value[at] ^= 1;
-                    assert_eq!(told(&value, &lengths, RECORD, FIELD), ValueOrigin::Foreign, "byte {at}");
+                    assert_eq!(reported(&value, &lengths, RECORD, FIELD), ValueOrigin::Foreign, "byte {at}");
                     value[at] ^= 1;
                 }
             }

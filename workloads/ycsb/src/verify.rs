@@ -10,7 +10,7 @@ use crate::settings::Config;
 use crate::short_scans::Missed;
 use crate::store::{Fields, Inspect};
 use crate::tally::{Sums, Tallies};
-use crate::value::{Author, ValueOrigin, told};
+use crate::value::{Author, ValueOrigin, reported};
 
 /// Records that are read at once.
 const PAGE: u64 = 1000;
@@ -90,8 +90,8 @@ impl Proof<'_> {
         }
         let mut number = None;
         for field in 0..config.fields {
-            let told = told(fields.get(field), &config.lengths, scatter, field, &mut self.scratch);
-            number = self.value(key, field, told).or(number);
+            let reported = reported(fields.get(field), &config.lengths, scatter, field, &mut self.scratch);
+            number = self.value(key, field, reported).or(number);
         }
         // A record with only short values does not show its number, but its key has the form of one.
         if let Some(number) = number
@@ -102,10 +102,10 @@ impl Proof<'_> {
     }
 
     /// Checks a value with this origin; returns the number of its record, if known.
-    fn value(&mut self, key: &[u8], field: usize, told: ValueOrigin) -> Option<u64> {
+    fn value(&mut self, key: &[u8], field: usize, reported: ValueOrigin) -> Option<u64> {
         self.values.examined += 1;
         let place = || format!("{}, field {field}", shown(key));
-        let (number, author) = match told {
+        let (number, author) = match reported {
             ValueOrigin::By(number, author) => (number, author),
             ValueOrigin::Short => return None,
             ValueOrigin::Foreign => {
@@ -151,7 +151,7 @@ impl Proof<'_> {
             checks.push(self.updates);
         }
         if config.kinds().into_iter().any(|kind| kind != Kind::Insert) {
-            checks.push(asked(sums, &tallies.missed_by_scans()));
+            checks.push(requested(sums, &tallies.missed_by_scans()));
         }
         checks
     }
@@ -170,11 +170,11 @@ fn shown(key: &[u8]) -> String {
 
 /// Whether clients found the records that they requested, by any operation. The check is needed because verification
 /// only reads all records in order. `missed` lists the scans that missed records.
-fn asked(sums: Sums, missed: &[Missed]) -> Check {
+fn requested(sums: Sums, missed: &[Missed]) -> Check {
     let mut check = Check::new("every loaded record that a client asked for was found");
-    (check.examined, check.wrong) = (sums.asked, sums.missing);
+    (check.examined, check.wrong) = (sums.requested, sums.missing);
     if sums.missing > 0 {
-        check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.asked));
+        check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.requested));
     }
     missed.iter().for_each(|scan| check.fail(|| scan.to_string()));
     check

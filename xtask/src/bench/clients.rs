@@ -27,11 +27,11 @@ impl Own {
     /// Runs it for a window.
     pub fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), &bench.example("wire_clients"));
-        let told = json(command.arg(&server.socket).args(args))?;
-        let figure = |name: &str| number(&told[name]);
+        let reported = json(command.arg(&server.socket).args(args))?;
+        let figure = |name: &str| number(&reported[name]);
         let window =
             Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? };
-        let driver = told["driver"].as_str().unwrap_or_default().to_owned();
+        let driver = reported["driver"].as_str().unwrap_or_default().to_owned();
         Ok(Self { window, p50_ms: figure("p50_ms")?, driver })
     }
 }
@@ -76,13 +76,13 @@ fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32) -> Resul
 impl Compared {
     fn command(&self, cores: &Cores) -> String {
         let own = format!("wire_clients SOCKET {}", arguments(self.clients).join(" "));
-        format!("{own}; in turns with sysbench oltp_point_select --threads={} ({})", self.clients, cores.told())
+        format!("{own}; in turns with sysbench oltp_point_select --threads={} ({})", self.clients, cores.reported())
     }
 
     /// Without a goal it is reported.
     fn cpu(&self, what: &str, most: Option<f64>, cores: &Cores) -> Line {
         let [own, peer] = self.cpu_us.map(|cpu| cpu.median);
-        let ratio = self.cpu_ratio.told(2);
+        let ratio = self.cpu_ratio.reported(2);
         Line {
             what: format!("client CPU per query against {what}, {} connections, ratio to sysbench", self.clients),
             goal: most.map_or_else(|| "reported".to_owned(), |most| format!("≤ {most:.2}")),
@@ -94,7 +94,7 @@ impl Compared {
 
     fn rate(&self, what: &str, least: f64, cores: &Cores) -> Line {
         let [own, peer] = self.rates.map(|rate| rate.median);
-        let ratio = self.rate_ratio.told(2);
+        let ratio = self.rate_ratio.reported(2);
         Line {
             what: format!("queries per second against {what}, {} connections, ratio to sysbench", self.clients),
             goal: format!("≥ {least:.1}"),
@@ -120,7 +120,7 @@ pub struct PointSelect {
     /// The instructions that the session may take.
     pub most: f64,
     /// The program that the goal is compared with.
-    pub beside: &'static str,
+    pub adjacent: &'static str,
 }
 
 impl PointSelect {
@@ -140,7 +140,7 @@ impl PointSelect {
         Ok(vec![
             Line {
                 what: format!("user instructions per {}{}: sent and answered by a session", self.call, self.of),
-                goal: format!("≤ {:.0}{}", self.most, self.beside),
+                goal: format!("≤ {:.0}{}", self.most, self.adjacent),
                 measured: format!("{session:.0} instructions"),
                 met: Some(session <= self.most),
                 command: format!(
@@ -166,8 +166,8 @@ pub const PREPARED: &str = "prepared point select";
 
 /// Instructions of a point select.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    let beside = " (sysbench 1.0.20: 4,303)";
-    PointSelect { call: PREPARED, speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, beside }
+    let adjacent = " (sysbench 1.0.20: 4,303)";
+    PointSelect { call: PREPARED, speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, adjacent }
         .instructions(bench)
 }
 
@@ -207,11 +207,15 @@ pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
         goal: "within 2% of the truth".into(),
         measured: format!(
             "{} ms, where the server held its answers for {} ms: {:+.1}%",
-            seen.told(2),
-            held.told(2),
+            seen.reported(2),
+            held.reported(2),
             off.median
         ),
         met: Some(off.median.abs() <= 2.0),
-        command: format!("rumba null-server --delay 20ms; wire_clients SOCKET {} ({})", args.join(" "), cores.told()),
+        command: format!(
+            "rumba null-server --delay 20ms; wire_clients SOCKET {} ({})",
+            args.join(" "),
+            cores.reported()
+        ),
     }])
 }

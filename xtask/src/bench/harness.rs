@@ -12,7 +12,7 @@ pub fn recording(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Ok(vec![Line {
         what: "recording one operation: two clock readings, two histograms, counters".into(),
         goal: "≤ 45 ns".into(),
-        measured: format!("{} ns CPU", ns.told(1)),
+        measured: format!("{} ns CPU", ns.reported(1)),
         met: Some(ns.median <= 45.0),
         command: "record_cost 20000000".into(),
     }])
@@ -76,20 +76,20 @@ pub fn harness(bench: &Bench) -> Result<Vec<Line>, Failure> {
         line(
             "harness cost on null, LinkBench 2017, one client".into(),
             "≤ 0.6 µs CPU per operation".into(),
-            format!("{} µs CPU per operation; {:.0} operations/s", cpu.told(3), one.median),
+            format!("{} µs CPU per operation; {:.0} operations/s", cpu.reported(3), one.median),
             Some(cpu.median <= 0.6),
         ),
         line(
             format!("{many} clients against one, a core each"),
             format!("≥ {:.2} × (3.5 × on 4 cores; this machine has {many})", 0.875 * many as f64),
             // Clients that obstruct each other would show it here, but so would other processes that use the cores.
-            format!("{scaling:.2} ×; {:.0} operations/s; CPU per operation {} µs", all.median, cpu_all.told(3)),
+            format!("{scaling:.2} ×; {:.0} operations/s; CPU per operation {} µs", all.median, cpu_all.reported(3)),
             (many > 1).then_some(scaling >= 0.875 * many as f64),
         ),
         line(
             "generating LinkBench load rows into null".into(),
             "≥ 3 M rows per second of CPU".into(),
-            format!("{} M", load.told(1)),
+            format!("{} M", load.reported(1)),
             Some(load.median >= 3.0),
         ),
     ])
@@ -113,7 +113,7 @@ pub fn ycsb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         Ok(Line {
             what: format!("harness cost on null, YCSB {}, one client", profile.to_uppercase()),
             goal: format!("≤ {YCSB_CPU_US} µs CPU per operation"),
-            measured: format!("{} µs CPU per operation", cpu.told(3)),
+            measured: format!("{} µs CPU per operation", cpu.reported(3)),
             met: Some(cpu.median <= YCSB_CPU_US),
             command: command.clone(),
         })

@@ -82,8 +82,8 @@ fn from_json(line: &Value) -> Line {
 }
 
 fn today() -> Result<String, Failure> {
-    let told = Command::new("date").args(["-u", "+%F"]).output()?.stdout;
-    Ok(String::from_utf8_lossy(&told).trim().to_owned())
+    let reported = Command::new("date").args(["-u", "+%F"]).output()?.stdout;
+    Ok(String::from_utf8_lossy(&reported).trim().to_owned())
 }
 
 #[cfg(test)]

@@ -96,8 +96,8 @@ impl Bench {
 pub fn json(command: &mut Command) -> Result<Value, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr).into_owned() + &failures(&output.stdout);
-        return Err(format!("{command:?}: {}: {told}", output.status).into());
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned() + &failures(&output.stdout);
+        return Err(format!("{command:?}: {}: {reported}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
@@ -141,14 +141,14 @@ impl Spread {
     }
 
     /// Written as `1.23 (1.20–1.31)`.
-    pub fn told(&self, digits: usize) -> String {
+    pub fn reported(&self, digits: usize) -> String {
         format!("{:.digits$} ({:.digits$}–{:.digits$})", self.median, self.least, self.most)
     }
 
     /// The same, and where the median lies at 95%: `1.23 (1.11–1.31; at 95% 1.20–1.25)`.
-    pub fn told_with_surety(&self, digits: usize) -> String {
-        let ((from, to), told) = (self.sure, self.told(digits));
-        format!("{}; at 95% {from:.digits$}–{to:.digits$})", told.trim_end_matches(')'))
+    pub fn reported_with_surety(&self, digits: usize) -> String {
+        let ((from, to), reported) = (self.sure, self.reported(digits));
+        format!("{}; at 95% {from:.digits$}–{to:.digits$})", reported.trim_end_matches(')'))
     }
 }
 
@@ -217,6 +217,6 @@ mod tests {
         // Critical values of the two-sided sign test at 5%: 0 of 6, 1 of 9, 2 of 12, 3 of 15, 5 of 20.
         assert_eq!([6, 8, 9, 12, 15, 20].map(left_out), [0, 0, 1, 2, 3, 5]);
         let spread = Spread::of((1..=15).map(f64::from).collect());
-        assert_eq!(spread.told_with_surety(0), "8 (1–15; at 95% 4–12)");
+        assert_eq!(spread.reported_with_surety(0), "8 (1–15; at 95% 4–12)");
     }
 }

@@ -61,11 +61,11 @@ fn not_measured(name: &str, error: &dyn std::error::Error, root: &Path) -> Line 
     // The page must not show the path of this source tree.
     let here = root.display();
     let words = error.to_string().replace(&format!("cd \"{here}\" && "), "").replace(&format!("{here}/"), "");
-    let told: Vec<&str> = words.split_whitespace().collect();
+    let reported: Vec<&str> = words.split_whitespace().collect();
     Line {
         what: format!("the measurement `{name}`"),
         goal: "to be taken".to_owned(),
-        measured: format!("not measured: {}", told.join(" ")),
+        measured: format!("not measured: {}", reported.join(" ")),
         met: Some(false),
         command: format!("cargo run --release -p xtask -- bench {name}"),
     }

@@ -23,7 +23,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
         clients: &["protocol=mongodb"],
         of: ", MongoDB's protocol",
         most: 3000.0,
-        beside: " (the official Rust driver, by hand: 84,300)",
+        adjacent: " (the official Rust driver, by hand: 84,300)",
     }
     .instructions(bench)
 }
@@ -36,8 +36,8 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let own = [vec!["protocol=mongodb".to_owned()], arguments(CLIENTS)].concat();
     let mut pairs = Vec::new();
     for _ in 0..REPEATS {
-        let told = json(pinned(cores.clients.as_ref(), &driver).arg(&server.socket).args(arguments(CLIENTS)))?;
-        let figure = |name: &str| number(&told[name]);
+        let reported = json(pinned(cores.clients.as_ref(), &driver).arg(&server.socket).args(arguments(CLIENTS)))?;
+        let figure = |name: &str| number(&reported[name]);
         let peer =
             Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? };
         pairs.push((Own::run(bench, &server, &cores, &own)?, peer));
@@ -54,8 +54,8 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
         goal: format!("≤ {MOST_CPU:.2}"),
         measured: format!(
             "{}; {own_us:.2} µs over {peer_us:.2} µs; finds per second {}; {}",
-            cpu.told(2),
-            rate.told(2),
+            cpu.reported(2),
+            rate.reported(2),
             pairs[0].0.driver
         ),
         met: Some(cpu.median <= MOST_CPU),
@@ -63,7 +63,7 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
             "wire_clients SOCKET {}; in turns with {PEER} SOCKET {} ({})",
             own.join(" "),
             arguments(CLIENTS).join(" "),
-            cores.told()
+            cores.reported()
         ),
     }])
 }

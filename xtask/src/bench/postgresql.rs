@@ -23,7 +23,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
         clients: &["protocol=postgresql"],
         of: ", PostgreSQL",
         most: 650.0,
-        beside: "",
+        adjacent: "",
     }
     .instructions(bench)
 }
@@ -67,7 +67,7 @@ fn compare(
         goal: format!("≤ {most:.2}"),
         measured: format!(
             "{}; {own:.2} µs over {peer:.2} µs, a minimal loop {floor:.2} µs; {}",
-            ratio.told(2),
+            ratio.reported(2),
             pairs[0].0.driver
         ),
         met: Some(ratio.median <= most),
@@ -75,7 +75,7 @@ fn compare(
             "wire_clients SOCKET {}; in turns with pgbench -n -M prepared -c {clients} -j 1 -T {} less -T {WINDOW_S} ({})",
             own_arguments.join(" "),
             3 * WINDOW_S,
-            cores.told()
+            cores.reported()
         ),
     })
 }
@@ -105,10 +105,10 @@ fn pgbench_for(
     let before = cpu_us("self", Whose::Children)?;
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let spent_us = cpu_us("self", Whose::Children)? - before;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     const COUNT: &str = "number of transactions actually processed:";
-    let line = told.lines().find_map(|line| line.strip_prefix(COUNT)).ok_or_else(|| {
-        format!("{command:?} does not say `{COUNT}`: {told}{}", String::from_utf8_lossy(&output.stderr))
+    let line = reported.lines().find_map(|line| line.strip_prefix(COUNT)).ok_or_else(|| {
+        format!("{command:?} does not say `{COUNT}`: {reported}{}", String::from_utf8_lossy(&output.stderr))
     })?;
     let queries = line.trim_start().split([' ', '/']).next().unwrap_or_default().parse()?;
     Ok((queries, spent_us))

@@ -29,7 +29,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Ok(vec![Line {
         what: "user instructions per event of oltp_point_select: its Lua, sent, answered, recorded".into(),
         goal: format!("≤ {MOST_INSTRUCTIONS:.0} (sysbench 1.0.20: 4,303)"),
-        measured: format!("{} instructions", counts.told(0)),
+        measured: format!("{} instructions", counts.reported(0)),
         met: Some(counts.median <= MOST_INSTRUCTIONS),
         command: format!("valgrind --tool=callgrind script_cost SOCKET {}, less the same with {EVENTS}", 2 * EVENTS),
     }])
@@ -74,7 +74,7 @@ fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f6
     let rate_ratio = over(&|turn| turn.own.queries_per_s / turn.peer.queries_per_s);
     let command = format!(
         "rumba sysbench oltp_point_select --threads={clients}; in turns with sysbench and the same words, and minimal_loop ({})",
-        cores.told()
+        cores.reported()
     );
     let mut lines = vec![
         Line {
@@ -82,10 +82,10 @@ fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f6
             goal: format!("≤ {most:.2}"),
             measured: format!(
                 "{}; {:.2} µs over {:.2} µs; a minimal loop {}",
-                cpu_ratio.told(2),
+                cpu_ratio.reported(2),
                 own_us.median,
                 peer_us.median,
-                floor_ratio.told(2)
+                floor_ratio.reported(2)
             ),
             met: Some(cpu_ratio.median <= most),
             command: command.clone(),
@@ -93,7 +93,7 @@ fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f6
         Line {
             what: format!("queries per second of the script, null server, {clients} clients, ratio to sysbench"),
             goal: "reported".into(),
-            measured: format!("{}; {:.0} over {:.0}", rate_ratio.told(2), rates[0].median, rates[1].median),
+            measured: format!("{}; {:.0} over {:.0}", rate_ratio.reported(2), rates[0].median, rates[1].median),
             met: None,
             command: command.clone(),
         },

@@ -38,7 +38,7 @@ impl Cores {
     }
 
     /// As the page says it.
-    pub fn told(&self) -> String {
+    pub fn reported(&self) -> String {
         match (&self.server, &self.clients) {
             (Some(server), Some(clients)) => format!("server on cores {server}, clients on {clients}"),
             _ => "nothing pinned".into(),
@@ -135,7 +135,7 @@ impl Server {
     /// Waits until MariaDB accepts these first statements.
     pub fn await_mariadb(&self, sql: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = self.ask_mariadb(sql) {
+        while let Err(error) = self.request_mariadb(sql) {
             if Instant::now() > deadline {
                 return Err(error);
             }
@@ -145,7 +145,7 @@ impl Server {
     }
 
     /// MariaDB's answer to statements: a row per line, with columns separated by tabs.
-    fn ask_mariadb(&self, sql: &str) -> Result<String, Failure> {
+    fn request_mariadb(&self, sql: &str) -> Result<String, Failure> {
         let mut command = Command::new("mariadb");
         said(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
     }
@@ -167,8 +167,8 @@ fn said(command: &mut Command) -> Result<String, Failure> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    Err(format!("{command:?}: {told}").into())
+    let reported = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Err(format!("{command:?}: {reported}").into())
 }
 
 /// The work of a client in a time window.
@@ -220,9 +220,9 @@ impl Sysbench {
         command.arg(format!("--threads={clients}")).arg("run").stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let output = child.stdout.take().ok_or("no output")?;
-        let (tell, lines) = channel();
+        let (notify, lines) = channel();
         std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
+            BufReader::new(output).lines().map_while(Result::ok).all(|line| notify.send(line).is_ok())
         });
         let sysbench = Self { child, lines };
         sysbench.queries_per_s()?;

@@ -66,7 +66,7 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
             lines.push(Line {
                 what: format!("queries per second, {test}, MariaDB, {clients} clients, ratio to sysbench"),
                 goal: "≥ 1.00".into(),
-                measured: format!("{}; client CPU {}", compared.rate.told_with_surety(2), compared.cpu_told()),
+                measured: format!("{}; client CPU {}", compared.rate.reported_with_surety(2), compared.cpu_reported()),
                 met: Some(compared.rate.median >= 1.0),
                 command: format!("rumba sysbench {test} --threads={clients}; in turns with sysbench and the same words (nothing pinned)"),
             });
@@ -93,9 +93,9 @@ impl Compared {
         }
     }
 
-    fn cpu_told(&self) -> String {
+    fn cpu_reported(&self) -> String {
         let [own, peer] = self.cpu_us;
-        format!("{}: {:.2} µs over {:.2} µs", self.cpu.told(2), own.median, peer.median)
+        format!("{}: {:.2} µs over {:.2} µs", self.cpu.reported(2), own.median, peer.median)
     }
 }
 

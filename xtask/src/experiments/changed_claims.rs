@@ -85,8 +85,8 @@ fn without_history(root: &Path) -> Option<String> {
 fn first_kept(root: &Path, name: &str) -> Result<Option<Commit>, String> {
     let [json, text] = ["json", "txt"].map(|end| format!("docs/experiments/{name}.{end}"));
     let format = "--format=%h %ad";
-    let asked = ["log", "--diff-filter=A", "--date=short", "--abbrev=10", format, "--", &json, &text];
-    let found = git(root, &asked)?;
+    let requested = ["log", "--diff-filter=A", "--date=short", "--abbrev=10", format, "--", &json, &text];
+    let found = git(root, &requested)?;
     // The oldest stands last.
     let oldest = found.lines().last().and_then(|line| line.split_once(' '));
     Ok(oldest.map(|(hash, date)| Commit { hash: hash.to_owned(), date: date.to_owned() }))
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shallow_clone_says_why_it_cannot_tell() {
+    fn shallow_clone_reports_why_the_answer_is_unknown() {
         let repository = repository();
         commit_again(repository.path());
         let clone = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+use rumba_statistics::claims::MetricRef;
 use serde_json::Value;
 
 /// The committed files, read on demand.
@@ -59,15 +60,16 @@ impl Committed {
     }
 }
 
-/// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`, `load.cpu_us_per_row_with_settle`,
-/// `loop2.compaction_level2_kb_per_op`, or `recovery.lost` after a kill. It is the median of the repeats. `engine:40`
-/// is the row of 40 clients, if the experiment has several numbers of clients; a bare name is the first. `None` if the
-/// figure is absent, or if only other engines have it.
+/// A figure of an engine, the median of the repeats. Besides the metrics of claims there are those of one loop,
+/// `loop2.compaction_level2_kb_per_op`, and those after a kill, `recovery.lost`. `engine:40` is the row of 40 clients,
+/// if the experiment has several numbers of clients; a bare name is the first. `None` if the figure is absent, or if
+/// only other engines have it.
 ///
 /// # Errors
 /// A name that no figure has, or an unknown engine.
-pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>, String> {
-    let (part, metric) = name.split_once('.').unwrap_or(("run", name));
+pub fn figure(document: &Value, engine: &str, reference: &MetricRef) -> Result<Option<f64>, String> {
+    let name = reference.metric.as_str();
+    let (part, metric) = name.split_once('.').unwrap_or((if reference.load { "load" } else { "run" }, name));
     if let Some(number) = part.strip_prefix("loop") {
         return of_loop(document, engine, number, metric);
     }
@@ -82,8 +84,8 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
     if row[part]["partial"] == true {
         return Err(format!("no repeat of `{engine}` came to its end: its figures are of parts of runs"));
     }
-    let of_row = |row: &Value| match metric.split_once('[') {
-        Some((percentile, op)) => row[part]["op_types"][op.trim_end_matches(']')]["response"][percentile].clone(),
+    let of_row = |row: &Value| match &reference.op {
+        Some(op) => row[part]["op_types"][op]["response"][metric].clone(),
         None => row[part]["metrics"][metric].clone(),
     };
     let figure = of_row(row);

@@ -1,10 +1,10 @@
-//! Updates docs/experiments.md and README.md: every measured figure of an experiment in them comes from a committed
-//! file of `make experiments`, docs/experiments/NAME.json.
+//! Updates the pages of docs/experiments/, and those that quote them: every measured figure of an experiment comes from
+//! a committed file of `make experiments`, docs/experiments/NAME.json.
 //!
 //! A table follows a comment that describes it; a figure in a sentence is between two comments. `tests` makes a row for
 //! each test of a suite, with the engines of that test. `since` lists the differences between a run and today's
-//! experiment file, experiments/NAME.toml, and the rules of a fair comparison that the run predates. Every run that
-//! docs/experiments.md quotes has such a block there:
+//! experiment file, experiments/NAME.toml, and the rules of a fair comparison that the run predates. Every run that a
+//! page of docs/experiments/ quotes has such a block there:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
@@ -20,7 +20,7 @@
 //! <!-- package: minutes in all -->12<!-- / --> minutes
 //! <!-- measured: versions
 //! column: mysql-9.7 | MySQL 9.7
-//! tests: ops_per_s / ops_per_s@mysql-5.6 | 2
+//! tests: ops_per_s / ops_per_s("mysql-5.6") | 2
 //! -->
 //! …
 //! <!-- end -->
@@ -30,12 +30,15 @@
 //! <!-- output: quickstart | 5 | with 4 clients -->
 //! …
 //! <!-- end -->
-//! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
+//! <!-- index -->
+//! …
+//! <!-- end -->
+//! serves <!-- = storage-tiers: ops_per_s("myrocks.fast-ssd") / ops_per_s("innodb.fast-ssd") ; 2 -->1.06<!-- / --> times
 //! ```
 
 mod changed_claims;
-mod expression;
 mod figures;
+mod index;
 mod page;
 mod predates;
 mod since;
@@ -48,11 +51,11 @@ use std::path::Path;
 /// The state of the pages.
 pub struct Report {
     /// Pages that differ from their figures.
-    pub differing: Vec<&'static str>,
+    pub differing: Vec<String>,
     /// Experiments without a committed file; their text stays unchanged.
     pub missing: Vec<String>,
-    /// Committed runs that docs/experiments.md quotes without a block on the differences from today's experiment file.
-    pub untold: Vec<String>,
+    /// Committed runs that a page of docs/experiments/ quotes without a block on the differences from today's experiment file.
+    pub unreported: Vec<String>,
     /// The differences of runs that only other pages quote from today's experiment files, a sentence each. Readers of
     /// those pages would not learn of them.
     pub outdated: Vec<String>,
@@ -64,16 +67,32 @@ impl Report {
     /// Whether the pages agree with the files, or were just `written`. Experiments that have not run yet have no file
     /// to compare. Only the author of a page can add a block for a run's differences.
     pub fn is_in_order(&self, written: bool) -> bool {
-        self.untold.is_empty() && self.outdated.is_empty() && (written || self.differing.is_empty())
+        self.unreported.is_empty() && self.outdated.is_empty() && (written || self.differing.is_empty())
     }
 }
 
-/// The page that quotes every published run.
-const EXPERIMENTS: &str = "docs/experiments.md";
+/// The folder with a page for each published experiment.
+const EXPERIMENTS: &str = "docs/experiments";
 
-/// The pages, relative to the root.
-const PAGES: [&str; 4] =
-    [EXPERIMENTS, "README.md", "docs/how-to/compare-engines.md", "docs/how-to/measure-a-setting.md"];
+/// The other pages that quote experiments, relative to the root.
+const QUOTING: [&str; 4] =
+    ["README.md", "docs/experiments.md", "docs/how-to/compare-engines.md", "docs/how-to/measure-a-setting.md"];
+
+/// The pages of [`EXPERIMENTS`], relative to the root.
+fn pages(root: &Path) -> Result<Vec<String>, String> {
+    let failed = |error: std::io::Error| format!("{EXPERIMENTS}: {error}");
+    let mut pages = Vec::new();
+    for file in std::fs::read_dir(root.join(EXPERIMENTS)).map_err(failed)? {
+        let name = file.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        let path = format!("{EXPERIMENTS}/{name}");
+        // That page has a writer of its own.
+        if name.ends_with(".md") && path != changed_claims::PAGE {
+            pages.push(path);
+        }
+    }
+    pages.sort_unstable();
+    Ok(pages)
+}
 
 /// The figures of a new user's first steps, stored by `scripts/package-test --write`.
 const PACKAGE: &str = "docs/package.txt";
@@ -85,42 +104,48 @@ const PACKAGE: &str = "docs/package.txt";
 pub fn check(root: &Path, write: bool) -> Result<Report, String> {
     let package = std::fs::read_to_string(root.join(PACKAGE)).unwrap_or_default();
     let experiments = root.join("experiments");
-    let (mut differing, mut missing, mut untold) = (Vec::new(), BTreeSet::new(), Vec::new());
-    let (mut told, mut elsewhere) = (String::new(), BTreeSet::new());
-    for name in PAGES {
+    let (mut differing, mut missing, mut quoted) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut reported, mut elsewhere) = (String::new(), BTreeSet::new());
+    let published = pages(root)?;
+    for name in published.iter().cloned().chain(QUOTING.map(str::to_owned)) {
         // A new one for each page, because it records the runs that the page quotes.
         let mut figures = figures::Committed::of(&root.join("docs/experiments"));
         let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
-        let text = std::fs::read_to_string(root.join(name)).map_err(|error| failed(&error))?;
+        let text = std::fs::read_to_string(root.join(&name)).map_err(|error| failed(&error))?;
         let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
         let page = since::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
         let page = page::packaged(&page, &package).map_err(|error| failed(&error))?;
-        if name == EXPERIMENTS {
-            untold = since::untold(&page, &figures)?;
-            told.clone_from(&page);
+        let page = page::replaced(&page, "<!-- index -->", "\n", page::END, &mut |_| {
+            index::table(root, &published, &mut figures::Committed::of(&root.join(EXPERIMENTS))).map(Some)
+        })
+        .map_err(|error| failed(&error))?;
+        if name.starts_with(&format!("{EXPERIMENTS}/")) {
+            quoted.extend(since::quoted(&page, &figures)?);
+            reported += &page;
         } else {
             elsewhere.extend(figures.names()?.into_iter().filter(|name| figures.has_read(name)));
         }
         missing.extend(figures.missing());
         if page != text {
-            differing.push(name);
             if write {
-                std::fs::write(root.join(name), page).map_err(|error| failed(&error))?;
+                std::fs::write(root.join(&name), page).map_err(|error| failed(&error))?;
             }
+            differing.push(name);
         }
     }
-    elsewhere.retain(|name| !since::is_told(&told, name));
+    elsewhere.retain(|name| !since::is_reported(&reported, name));
+    let unreported = quoted.into_iter().filter(|name| !since::is_reported(&reported, name)).collect();
     let mut figures = figures::Committed::of(&root.join("docs/experiments"));
     let mut outdated = Vec::new();
     for name in elsewhere {
-        let sentence = since::told(&name, &mut figures, &experiments)?.unwrap_or_default();
+        let sentence = since::reported(&name, &mut figures, &experiments)?.unwrap_or_default();
         outdated.extend((!sentence.is_empty()).then(|| sentence.trim_end().to_owned()));
     }
     let without_history = match changed_claims::page(root)? {
         Ok(page) => {
             let path = root.join(changed_claims::PAGE);
             if std::fs::read_to_string(&path).unwrap_or_default() != page {
-                differing.push(changed_claims::PAGE);
+                differing.push(changed_claims::PAGE.to_owned());
                 if write {
                     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", changed_claims::PAGE))?;
                 }
@@ -129,5 +154,5 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
         }
         Err(why) => Some(why),
     };
-    Ok(Report { without_history, differing, missing: missing.into_iter().collect(), untold, outdated })
+    Ok(Report { without_history, differing, missing: missing.into_iter().collect(), unreported, outdated })
 }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use rumba_statistics::claims::{Scope, number};
 use serde_json::Value;
 
-use super::expression::value;
 use super::figures::{Committed, figure, tests};
 
 /// The end of a block.
@@ -17,17 +17,17 @@ const FIGURE_END: &str = "<!-- / -->";
 /// # Errors
 /// An invalid comment, with its first line.
 pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
-    let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |asked| table(asked, figures))?;
-    let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |asked| claims(asked.trim(), figures))?;
-    let blocks = replaced(&blocks, "<!-- output:", "-->\n", END, &mut |asked| output(asked.trim(), figures))?;
-    replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |asked| inline(asked, figures))
+    let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |requested| table(requested, figures))?;
+    let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |requested| claims(requested.trim(), figures))?;
+    let blocks = replaced(&blocks, "<!-- output:", "-->\n", END, &mut |requested| output(requested.trim(), figures))?;
+    replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |requested| inline(requested, figures))
 }
 
 /// Lines of the tables that a run printed, starting at the line with these first words:
 /// `quickstart | 5 | with 4 clients`.
-fn output(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
-    let form = || format!("`{asked}` is not EXPERIMENT | LINES | FIRST WORDS");
-    let [name, count, first] = asked.split('|').map(str::trim).collect::<Vec<_>>()[..] else { return Err(form()) };
+fn output(requested: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let form = || format!("`{requested}` is not EXPERIMENT | LINES | FIRST WORDS");
+    let [name, count, first] = requested.split('|').map(str::trim).collect::<Vec<_>>()[..] else { return Err(form()) };
     let count: usize = count.parse().map_err(|_| form())?;
     let Some(printed) = figures.printed(name)? else { return Ok(None) };
     let lines: Vec<&str> = printed.lines().skip_while(|line| !line.starts_with(first)).take(count).collect();
@@ -42,13 +42,13 @@ fn output(asked: &str, figures: &mut Committed) -> Result<Option<String>, String
 ///
 /// # Errors
 /// A figure that was not stored.
-pub fn packaged(text: &str, told: &str) -> Result<String, String> {
-    replaced(text, "<!-- package: ", "-->", FIGURE_END, &mut |asked| {
-        let figure = told.lines().find_map(|line| line.strip_prefix(asked.trim())?.strip_prefix(": "));
+pub fn packaged(text: &str, reported: &str) -> Result<String, String> {
+    replaced(text, "<!-- package: ", "-->", FIGURE_END, &mut |requested| {
+        let figure = reported.lines().find_map(|line| line.strip_prefix(requested.trim())?.strip_prefix(": "));
         match figure {
-            None if told.is_empty() => Ok(None),
+            None if reported.is_empty() => Ok(None),
             Some(figure) => Ok(Some(figure.to_owned())),
-            None => Err(format!("docs/package.txt has no `{}`", asked.trim())),
+            None => Err(format!("docs/package.txt has no `{}`", requested.trim())),
         }
     })
 }
@@ -66,11 +66,11 @@ pub fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'
     while let Some(start) = rest.find(open) {
         let line = rest[start..].lines().next().unwrap_or_default();
         let torn = || format!("{line}: the comment is not followed by {close} … {end}", close = close.trim());
-        let asked = start + open.len();
-        let body = asked + rest[asked..].find(close).ok_or_else(torn)?;
+        let requested = start + open.len();
+        let body = requested + rest[requested..].find(close).ok_or_else(torn)?;
         let until = body + rest[body..].find(end).ok_or_else(torn)?;
         page.push_str(&rest[..body + close.len()]);
-        match write(&rest[asked..body]).map_err(|error| format!("{line}: {error}"))? {
+        match write(&rest[requested..body]).map_err(|error| format!("{line}: {error}"))? {
             Some(new) => page.push_str(&new),
             None => page.push_str(&rest[body + close.len()..until]),
         }
@@ -97,8 +97,8 @@ struct Row<'a> {
     is_of_test: bool,
 }
 
-fn table(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
-    let mut lines = asked.lines();
+fn table(requested: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let mut lines = requested.lines();
     let experiment = lines.next().unwrap_or_default().trim();
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
     for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
@@ -154,15 +154,43 @@ fn rows_of_tests<'a>(text: &'a str, document: &Value) -> Result<Vec<Row<'a>>, St
 }
 
 fn cell(document: &Value, engine: &str, row: &Row<'_>) -> Result<String, String> {
-    let value = value(row.expression, &mut |name, of| {
-        let engine = of.unwrap_or(engine);
-        if row.is_of_test {
-            figure(document, &format!("{engine}/{}", row.label), name)
-        } else {
-            figure(document, engine, name)
+    let test = row.is_of_test.then_some(&*row.label);
+    shown(value(document, row.expression, Some(engine), test)?, row.decimals)
+}
+
+/// The reason why an expression has no value.
+enum Missing {
+    /// A figure is absent, or the divisor is zero.
+    Absent,
+    Mistake(String),
+}
+
+impl From<String> for Missing {
+    fn from(_: String) -> Self {
+        Missing::Absent
+    }
+}
+
+/// The value of an expression in the language of claims; `None` if a figure is absent. `engine` is that of figures
+/// without one, and `test` the suite's test that the engines belong to.
+fn value(document: &Value, text: &str, engine: Option<&str>, test: Option<&str>) -> Result<Option<f64>, String> {
+    let expression =
+        number(text, &Scope::open(engine)).map_err(|mistake| format!("{}; {}", mistake.problem, mistake.remedy))?;
+    let value = expression.value(&mut |reference| {
+        let mut engine = reference.engine.clone();
+        if let Some(test) = test {
+            engine += &format!("/{test}");
         }
-    })?;
-    shown(value, row.decimals)
+        if reference.clients > 0 {
+            engine += &format!(":{}", reference.clients);
+        }
+        figure(document, &engine, reference).map_err(Missing::Mistake)?.ok_or(Missing::Absent)
+    });
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(Missing::Absent) => Ok(None),
+        Err(Missing::Mistake(why)) => Err(format!("`{text}`: {why}")),
+    }
 }
 
 fn shown(value: Option<f64>, decimals: &str) -> Result<String, String> {
@@ -170,15 +198,12 @@ fn shown(value: Option<f64>, decimals: &str) -> Result<String, String> {
     Ok(value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}")))
 }
 
-fn inline(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
-    let form = || format!("`{asked}` is not EXPERIMENT: EXPRESSION ; DECIMALS");
-    let (experiment, rest) = asked.split_once(':').ok_or_else(form)?;
+fn inline(requested: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let form = || format!("`{requested}` is not EXPERIMENT: EXPRESSION ; DECIMALS");
+    let (experiment, rest) = requested.split_once(':').ok_or_else(form)?;
     let (expression, decimals) = rest.rsplit_once(';').ok_or_else(form)?;
     let Some(document) = figures.experiment(experiment.trim())? else { return Ok(None) };
-    let engine =
-        |of: Option<&str>| of.map(str::to_owned).ok_or("a figure in a sentence names its engine: wkb_per_op@innodb");
-    let value = value(expression, &mut |name, of| figure(document, &engine(of)?, name))?;
-    shown(value, decimals).map(Some)
+    shown(value(document, expression, None, None)?, decimals).map(Some)
 }
 
 /// An experiment's claims with their outcomes.

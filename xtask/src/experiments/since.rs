@@ -10,7 +10,7 @@ use super::page::{END, replaced};
 use super::predates;
 
 /// At most this many differences are listed; the rest are counted.
-const TOLD: usize = 6;
+const REPORTED: usize = 6;
 
 /// A table of TOML.
 type Table = Map<String, Value>;
@@ -38,22 +38,21 @@ const APART: [&str; 3] = ["source", "engine", "claim"];
 /// # Errors
 /// A file of today or of a run that cannot be read.
 pub fn written(text: &str, figures: &mut Committed, experiments: &Path) -> Result<String, String> {
-    replaced(text, "<!-- since:", "-->\n", END, &mut |asked| told(asked.trim(), figures, experiments))
+    replaced(text, "<!-- since:", "-->\n", END, &mut |requested| reported(requested.trim(), figures, experiments))
 }
 
-/// The kept runs that a page quotes, by a figure or by a link to their tables, without such a block.
+/// The kept runs that a page of docs/experiments/ quotes, by a figure or by a link to their tables.
 ///
 /// # Errors
 /// A directory that cannot be read.
-pub fn untold(page: &str, figures: &Committed) -> Result<Vec<String>, String> {
+pub fn quoted(page: &str, figures: &Committed) -> Result<Vec<String>, String> {
     let mut names = figures.names()?;
-    names.retain(|name| figures.has_read(name) || page.contains(&format!("experiments/{name}.txt")));
-    names.retain(|name| !is_told(page, name));
+    names.retain(|name| figures.has_read(name) || page.contains(&format!("]({name}.txt)")));
     Ok(names)
 }
 
 /// Whether a page has such a block of a run.
-pub fn is_told(page: &str, name: &str) -> bool {
+pub fn is_reported(page: &str, name: &str) -> bool {
     page.contains(&format!("<!-- since: {name} -->"))
 }
 
@@ -61,7 +60,7 @@ pub fn is_told(page: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// A file of today or of the run that cannot be read.
-pub fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
+pub fn reported(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
     let Some(document) = figures.experiment(name)? else { return Ok(None) };
     let text = |key: &str| document[key].as_str().ok_or_else(|| format!("docs/experiments/{name}.json has no `{key}`"));
     let (experiment, as_run) = (text("experiment")?, text("experiment_toml")?);
@@ -69,7 +68,7 @@ pub fn told(name: &str, figures: &mut Committed, experiments: &Path) -> Result<O
     let today = std::fs::read_to_string(&file)
         .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
     let run = table(as_run, &format!("docs/experiments/{name}.json, `experiment_toml`"))?;
-    let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).told();
+    let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).reported();
     let mut sentences = String::new();
     if !differences.is_empty() {
         sentences =
@@ -114,36 +113,36 @@ impl Differences {
     }
 
     /// The first differences, and how many more there are; empty if there are none.
-    fn told(mut self) -> String {
+    fn reported(mut self) -> String {
         let count = self.values.len() + self.only_today.len() + self.only_run.len();
-        self.values.truncate(TOLD);
-        self.only_today.truncate(TOLD - self.values.len());
-        self.only_run.truncate(TOLD - self.values.len() - self.only_today.len());
+        self.values.truncate(REPORTED);
+        self.only_today.truncate(REPORTED - self.values.len());
+        self.only_run.truncate(REPORTED - self.values.len() - self.only_today.len());
         let mut parts = self.values;
         for (owner, paths) in [("the run had", self.only_today), ("the file has", self.only_run)] {
             if !paths.is_empty() {
                 parts.push(format!("{owner} no {}", paths.join(", ")));
             }
         }
-        if count > TOLD {
-            parts.push(format!("and {} more", count - TOLD));
+        if count > REPORTED {
+            parts.push(format!("and {} more", count - REPORTED));
         }
         parts.join("; ")
     }
 }
 
 /// Lists the differences of two tables, except for some of their keys.
-fn compare(path: &str, run: &Table, today: &Table, but: &[&str], told: &mut Vec<String>) {
+fn compare(path: &str, run: &Table, today: &Table, but: &[&str], reported: &mut Vec<String>) {
     let none = Table::new();
     let keys: BTreeSet<&String> = run.keys().chain(today.keys()).filter(|key| !but.contains(&key.as_str())).collect();
     for key in keys {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match (run.get(key), today.get(key)) {
             (run, today) if run == today => {}
-            (Some(Value::Object(run)), Some(Value::Object(today))) => compare(&path, run, today, &[], told),
-            (Some(Value::Object(run)), None) if !run.is_empty() => compare(&path, run, &none, &[], told),
-            (None, Some(Value::Object(today))) if !today.is_empty() => compare(&path, &none, today, &[], told),
-            (run, today) => told.push(format!("`{path}` was {} and is {}", shown(run), shown(today))),
+            (Some(Value::Object(run)), Some(Value::Object(today))) => compare(&path, run, today, &[], reported),
+            (Some(Value::Object(run)), None) if !run.is_empty() => compare(&path, run, &none, &[], reported),
+            (None, Some(Value::Object(today))) if !today.is_empty() => compare(&path, &none, today, &[], reported),
+            (run, today) => reported.push(format!("`{path}` was {} and is {}", shown(run), shown(today))),
         }
     }
 }

@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use super::expression::value;
 use super::figures::Committed;
 use super::page::{packaged, written};
 use super::since;
@@ -37,13 +36,13 @@ fn committed() -> (tempfile::TempDir, Committed) {
 fn page_content_is_written_from_committed_results() {
     let (_dir, mut figures) = committed();
     let page = "<!-- measured: tiny\ncolumn: a | A\ncolumn: b.c-d | B\nrow: per second | ops_per_s | 0 | 7\n\
-        row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | p99_ms[get_node] | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
+        row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | get_node.p99_ms | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
         <!-- claims: tiny -->\n<!-- end -->\n\
-        <!-- = tiny: ops_per_s@a / ops_per_s@b.c-d ; 2 -->9<!-- / --> times, \
-        <!-- = tiny: loop1.redo_kb_per_op@a ; 1 --><!-- / --> KB, \
-        <!-- = tiny: recovery.lost@a ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage@a ; 0 --><!-- / --> broken, \
-        <!-- = tiny: recovery.examples@a ; 0 --><!-- / --> told, \
-        <!-- = tiny: ops_per_s@a:40 ; 0 --><!-- / --> with forty clients\n\
+        <!-- = tiny: ops_per_s(\"a\") / ops_per_s(\"b.c-d\") ; 2 -->9<!-- / --> times, \
+        <!-- = tiny: loop1.redo_kb_per_op(\"a\") ; 1 --><!-- / --> KB, \
+        <!-- = tiny: recovery.lost(\"a\") ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage(\"a\") ; 0 --><!-- / --> broken, \
+        <!-- = tiny: recovery.examples(\"a\") ; 0 --><!-- / --> told, \
+        <!-- = tiny: ops_per_s(\"a\", 40) ; 0 --><!-- / --> with forty clients\n\
         <!-- output: tiny | 2 | with 1 -->\n<!-- end -->\n";
     let new = written(page, &mut figures).unwrap();
     let expected = [
@@ -74,7 +73,7 @@ fn a_suite_has_a_row_for_each_of_its_tests_in_their_order() {
     std::fs::write(dir.path().join("suite.json"), document.to_string()).unwrap();
     let mut figures = Committed::of(dir.path());
     let page = "<!-- measured: suite\ncolumn: old | Old\ncolumn: new.1 | New\n\
-        tests: ops_per_s / ops_per_s@old | 2\n-->\n<!-- end -->";
+        tests: ops_per_s / ops_per_s(\"old\") | 2\n-->\n<!-- end -->";
     let expected = "\n| | Old | New |\n|---|---|---|\n| scan | 1.00 | 0.90 |\n| point | 1.00 | 1.50 |\n<!-- end -->";
     let new = written(page, &mut figures).unwrap();
     assert!(new.ends_with(expected), "{new}");
@@ -86,35 +85,26 @@ fn a_suite_has_a_row_for_each_of_its_tests_in_their_order() {
 #[test]
 fn an_experiment_without_a_file_stays_as_it_is_and_is_named() {
     let (_dir, mut figures) = committed();
-    let page = "<!-- = never: ops_per_s@a ; 0 -->12<!-- / -->";
+    let page = "<!-- = never: ops_per_s(\"a\") ; 0 -->12<!-- / -->";
     assert_eq!(written(page, &mut figures).unwrap(), page);
     assert_eq!(figures.missing(), ["never"]);
 }
 
 #[test]
-fn what_a_comment_asks_for_and_nothing_has_is_said() {
+fn unmet_request_in_a_comment_is_reported() {
     let (_dir, mut figures) = committed();
     let mut said =
         |expression: &str| written(&format!("<!-- = tiny: {expression} ; 0 --><!-- / -->"), &mut figures).unwrap_err();
-    assert!(said("tps@a").contains("there is no figure `tps`"));
-    assert!(said("ops_per_s@z").contains("there is no engine `z`"));
-    assert!(said("ops_per_s@a:41").contains("there is no engine `a:41`"));
-    assert!(said("ops_per_s").contains("names its engine"));
+    assert!(said("speed(\"a\")").contains("there is no figure `speed`"));
+    assert!(said("ops_per_s(\"z\")").contains("there is no engine `z`"));
+    assert!(said("ops_per_s(\"a\", 41)").contains("there is no engine `a:41`"));
+    assert!(said("ops_per_s").contains("put an engine's name behind it"));
     assert!(written("<!-- = tiny: x ; 0 -->", &mut figures).unwrap_err().contains("is not followed by"));
-}
-
-#[test]
-fn sums_and_ratios_bind_as_they_do_elsewhere() {
-    let number = |text: &str| value(text, &mut |_, _| Ok(Some(2.0)));
-    assert_eq!(number("1 + 2 * 3 - 8 / 4 / 2"), Ok(Some(6.0)));
-    assert_eq!(number("(1 + x) * 3"), Ok(Some(9.0)));
-    assert_eq!(number("1 / 0"), Ok(None));
-    assert!(number("1 +").is_err() && number("(1").is_err() && number("1 2").is_err() && number("").is_err());
 }
 
 /// A root whose pages quote no figures, and without committed runs.
 fn nothing_measured(root: &Path) {
-    for page in super::PAGES {
+    for page in super::QUOTING {
         let path = root.join(page);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "nothing measured\n").unwrap();
@@ -127,7 +117,7 @@ fn nothing_measured(root: &Path) {
 fn missing_result_is_named_and_differing_page_fails() {
     let root = tempfile::tempdir().unwrap();
     nothing_measured(root.path());
-    let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s@a ; 0 -->7<!-- / -->\n");
+    let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s(\"a\") ; 0 -->7<!-- / -->\n");
     std::fs::write(root.path().join("README.md"), figure("yet-to-be-run")).unwrap();
     let report = super::check(root.path(), false).unwrap();
     assert_eq!(report.missing, ["yet-to-be-run"]);
@@ -136,9 +126,12 @@ fn missing_result_is_named_and_differing_page_fails() {
     std::fs::copy(dir.path().join("tiny.json"), root.path().join("docs/experiments/tiny.json")).unwrap();
     std::fs::write(root.path().join("experiments/tiny.toml"), "name = 'tiny'\n").unwrap();
     let page = format!("{}<!-- since: tiny -->\n<!-- end -->\n", figure("tiny"));
-    std::fs::write(root.path().join("docs/experiments.md"), page).unwrap();
+    std::fs::write(root.path().join("docs/experiments/tiny.md"), page).unwrap();
     let report = super::check(root.path(), false).unwrap();
-    assert_eq!((&report.differing[..], report.is_in_order(false)), (&["docs/experiments.md"][..], false));
+    assert_eq!(
+        (&report.differing[..], report.is_in_order(false)),
+        (&["docs/experiments/tiny.md".to_owned()][..], false)
+    );
     assert!(super::check(root.path(), true).unwrap().is_in_order(true));
     assert!(super::check(root.path(), false).unwrap().is_in_order(false), "it was written");
 }
@@ -146,10 +139,10 @@ fn missing_result_is_named_and_differing_page_fails() {
 #[test]
 fn a_figure_of_the_packages_test_is_what_was_kept_of_it() {
     let page = "in <!-- package: minutes in all -->9<!-- / --> minutes";
-    let told = "step seconds\nminutes in all: 12\n";
-    assert_eq!(packaged(page, told).unwrap(), "in <!-- package: minutes in all -->12<!-- / --> minutes");
+    let reported = "step seconds\nminutes in all: 12\n";
+    assert_eq!(packaged(page, reported).unwrap(), "in <!-- package: minutes in all -->12<!-- / --> minutes");
     assert_eq!(packaged(page, "").unwrap(), page, "nothing was kept yet");
-    assert!(packaged("<!-- package: hours --><!-- / -->", told).is_err());
+    assert!(packaged("<!-- package: hours --><!-- / -->", reported).is_err());
 }
 
 const RUN: &str = r#"
@@ -176,7 +169,7 @@ holds = 'ops_per_s("myrocks") >= ops_per_s("innodb")'
 "#;
 
 /// The text on a page about a run kept as `label` of the experiment `tiny`, whose present file is `today`.
-fn told_of(run: &str, today: &str) -> Result<String, String> {
+fn reported_of(run: &str, today: &str) -> Result<String, String> {
     let dir = tempfile::tempdir().unwrap();
     let document = serde_json::json!({ "experiment": "tiny", "experiment_toml": run });
     std::fs::write(dir.path().join("label.json"), document.to_string()).unwrap();
@@ -196,7 +189,7 @@ fn changed(text: &str, parts: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn nothing_is_told_of_a_file_that_is_only_written_otherwise() {
+fn reformatted_file_is_not_reported_as_changed() {
     let today = r#"
         # What is asked.
         name = 'tiny'
@@ -221,7 +214,7 @@ fn nothing_is_told_of_a_file_that_is_only_written_otherwise() {
         text = "InnoDB writes at least twice as much."
         source = "2.4"
     "#;
-    assert_eq!(told_of(RUN, today).unwrap(), "");
+    assert_eq!(reported_of(RUN, today).unwrap(), "");
 }
 
 #[test]
@@ -234,7 +227,7 @@ fn changed_setting_is_reported_by_path_with_both_values() {
     ];
     let (without_last_claim, _) = RUN.rsplit_once("[[claim]]").unwrap();
     let today = changed(without_last_claim, &parts);
-    let told = "The run kept as `label` differs from today's `experiments/tiny.toml`: \
+    let reported = "The run kept as `label` differs from today's `experiments/tiny.toml`: \
         `limits.storage.size` was `\"data*6\"` and is `\"data*10\"`; \
         `run.loop` was `\"2m\"` and is not set; \
         `engine[\"innodb\"].settings.binlog` was not set and is `true`; \
@@ -242,8 +235,8 @@ fn changed_setting_is_reported_by_path_with_both_values() {
         `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
         `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
         the file has no `claim[\"MyRocks is as fast.\"]`.\n";
-    assert_eq!(told_of(RUN, &today).unwrap(), told);
-    let back = told_of(&today, RUN).unwrap();
+    assert_eq!(reported_of(RUN, &today).unwrap(), reported);
+    let back = reported_of(&today, RUN).unwrap();
     assert!(back.contains("`run.loop` was not set and is `\"2m\"`; "), "{back}");
     assert!(back.ends_with("; the run had no `claim[\"MyRocks is as fast.\"]`.\n"), "{back}");
 }
@@ -255,34 +248,34 @@ fn changed_claim_threshold_and_renamed_engine_are_reported() {
         (">= 2 *", ">= 3 *"),
         ("name = \"myrocks\"\nsettings.write_buffer_size = \"2MiB\"", "use = \"rocksdb\""),
     ];
-    let told = told_of(RUN, &changed(RUN, &parts)).unwrap();
+    let reported = reported_of(RUN, &changed(RUN, &parts)).unwrap();
     let expected = "`claim[\"InnoDB writes at least three times as much.\"].holds` was \
         `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
         `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
         the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`.\n";
-    assert!(told.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{told}");
+    assert!(reported.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{reported}");
 }
 
 #[test]
-fn six_differences_are_told_and_the_rest_is_counted() {
+fn six_differences_are_listed_and_the_rest_is_counted() {
     let run = |keys: u32| (1..=keys).fold("[run]\n".to_owned(), |text, key| format!("{text}k{key} = {key}\n"));
-    let six = told_of(&run(0), &run(6)).unwrap();
+    let six = reported_of(&run(0), &run(6)).unwrap();
     assert!(six.ends_with("; `run.k6` was not set and is `6`.\n"), "{six}");
-    let eight = told_of(&run(0), &run(8)).unwrap();
+    let eight = reported_of(&run(0), &run(8)).unwrap();
     assert!(eight.ends_with("; `run.k6` was not set and is `6`; and 2 more.\n"), "{eight}");
     let engine = |name: &str| format!("[[engine]]\nname = \"{name}\"\n");
     let before = run(0) + &engine("a");
-    let mixed = told_of(&before, &(run(4) + &engine("b") + &engine("c") + &engine("d"))).unwrap();
+    let mixed = reported_of(&before, &(run(4) + &engine("b") + &engine("c") + &engine("d"))).unwrap();
     assert!(mixed.ends_with("; the run had no `engine[\"b\"]`, `engine[\"c\"]`; and 2 more.\n"), "{mixed}");
-    let both = told_of(&before, &(run(4) + &engine("b"))).unwrap();
+    let both = reported_of(&before, &(run(4) + &engine("b"))).unwrap();
     assert!(both.ends_with("; the run had no `engine[\"b\"]`; the file has no `engine[\"a\"]`.\n"), "{both}");
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
-    let of_today = told_of(RUN, "name = tiny").unwrap_err();
+    let of_today = reported_of(RUN, "name = tiny").unwrap_err();
     assert!(of_today.contains("<!-- since: label -->") && of_today.contains("tiny.toml: "), "{of_today}");
-    let of_run = told_of("name = tiny", RUN).unwrap_err();
+    let of_run = reported_of("name = tiny", RUN).unwrap_err();
     assert!(of_run.contains("label.json, `experiment_toml`: "), "{of_run}");
     let (dir, mut figures) = committed();
     let gone = since::written("<!-- since: tiny -->\n<!-- end -->", &mut figures, dir.path()).unwrap_err();
@@ -299,15 +292,15 @@ fn quoted_run_without_a_since_block_is_named_and_fails() {
         std::fs::copy(dir.path().join("tiny.json"), file).unwrap();
     }
     std::fs::write(root.path().join("experiments/tiny.toml"), "name = \"tiny\"\n").unwrap();
-    std::fs::write(root.path().join("README.md"), "<!-- = elsewhere: ops_per_s@a ; 0 -->250<!-- / -->\n").unwrap();
-    let quotes = "<!-- = tiny: ops_per_s@a ; 0 -->250<!-- / --> ([tables](experiments/linked.txt))\n";
-    let page = root.path().join("docs/experiments.md");
+    std::fs::write(root.path().join("README.md"), "<!-- = elsewhere: ops_per_s(\"a\") ; 0 -->250<!-- / -->\n").unwrap();
+    let quotes = "<!-- = tiny: ops_per_s(\"a\") ; 0 -->250<!-- / --> ([tables](linked.txt))\n";
+    let page = root.path().join("docs/experiments/page.md");
     std::fs::write(&page, quotes).unwrap();
     let report = super::check(root.path(), true).unwrap();
-    assert_eq!(report.untold, ["linked", "tiny"]);
+    assert_eq!(report.unreported, ["linked", "tiny"]);
     assert!(!report.is_in_order(true), "where the block belongs is not for a program to say");
-    let told = "<!-- since: tiny -->\n<!-- end -->\n<!-- since: linked -->\n<!-- end -->\n";
-    std::fs::write(&page, format!("{quotes}{told}")).unwrap();
+    let reported = "<!-- since: tiny -->\n<!-- end -->\n<!-- since: linked -->\n<!-- end -->\n";
+    std::fs::write(&page, format!("{quotes}{reported}")).unwrap();
     assert!(super::check(root.path(), false).unwrap().is_in_order(false));
     // A run that only another page quotes has no block that could list the differences.
     std::fs::write(root.path().join("experiments/tiny.toml"), "name = \"tiny\"\nrun.repeats = 4\n").unwrap();

@@ -22,11 +22,11 @@ pub fn of(root: &Path) -> Result<String, String> {
     let mut command = Command::new("cargo");
     command.args(["metadata", "--format-version=1", "--locked", "--filter-platform"]);
     command.arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH)).current_dir(root);
-    let told: Value = serde_json::from_slice(&run(&mut command, "see what cargo lacks")?)
+    let reported: Value = serde_json::from_slice(&run(&mut command, "see what cargo lacks")?)
         .map_err(|error| format!("cargo metadata: {error}"))?;
     let mut crates = Vec::new();
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for package in packages(&told) {
+    for package in packages(&reported) {
         let text = |key: &str| package[key].as_str().unwrap_or_default();
         let name = format!("{} {}", text("name"), text("version"));
         crates.push(format!("{name}: {}", text("license")));
@@ -49,13 +49,13 @@ pub fn of(root: &Path) -> Result<String, String> {
 
 /// The third-party packages that the binary needs. Packages used only by build scripts are included, because their
 /// content may be compiled in: LuaJIT is.
-fn packages(told: &Value) -> Vec<&Value> {
+fn packages(reported: &Value) -> Vec<&Value> {
     let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
-    let nodes: BTreeMap<String, Value> = list(&told["resolve"]["nodes"])
+    let nodes: BTreeMap<String, Value> = list(&reported["resolve"]["nodes"])
         .into_iter()
         .map(|node| (node["id"].as_str().unwrap_or_default().to_owned(), node))
         .collect();
-    let all = told["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let all = reported["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let own = all.iter().find(|package| package["name"] == "rumba" && package["source"].is_null());
     let mut open: Vec<String> = own.and_then(|package| Some(package["id"].as_str()?.to_owned())).into_iter().collect();
     let mut seen = BTreeSet::new();
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn licence_list_has_build_but_no_test_dependencies() {
-        let told = serde_json::json!({
+        let reported = serde_json::json!({
             "packages": [
                 { "name": "rumba", "id": "rumba", "source": null },
                 { "name": "in", "id": "in", "source": "registry" },
@@ -112,7 +112,7 @@ mod tests {
                 { "id": "in", "deps": [{ "pkg": "built", "dep_kinds": [{ "kind": "build" }] }] },
             ] },
         });
-        let names: Vec<_> = packages(&told).into_iter().map(|package| package["name"].clone()).collect();
+        let names: Vec<_> = packages(&reported).into_iter().map(|package| package["name"].clone()).collect();
         assert_eq!(names, ["in", "built"]);
     }
 }

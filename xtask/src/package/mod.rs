@@ -51,8 +51,8 @@ fn tarball(tree: &Tree, place: &Path, time: &str) -> Result<PathBuf, String> {
 /// Seconds since 1970, so that two tarballs of the same commit are identical.
 fn time_of_last_commit(root: &Path) -> String {
     let output = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root).output();
-    let told = output.ok().filter(|output| output.status.success());
-    told.map_or("0".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let reported = output.ok().filter(|output| output.status.success());
+    reported.map_or("0".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn debian_architecture() -> &'static str {

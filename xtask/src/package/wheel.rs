@@ -51,8 +51,8 @@ impl Wheel {
             self.put(&format!("{info}/licenses/{name}"), &text, 0o644)?;
         }
         self.put(&format!("{info}/METADATA"), metadata().as_bytes(), 0o644)?;
-        let told = format!("Wheel-Version: 1.0\nGenerator: rumba xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
-        self.put(&format!("{info}/WHEEL"), told.as_bytes(), 0o644)?;
+        let reported = format!("Wheel-Version: 1.0\nGenerator: rumba xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
+        self.put(&format!("{info}/WHEEL"), reported.as_bytes(), 0o644)?;
         // The list cannot contain its own hash.
         let record = format!("{info}/RECORD");
         let list = format!("{}{record},,\n", self.record);
@@ -121,11 +121,11 @@ mod tests {
         zip.by_name(&name).expect("a record").read_to_string(&mut record).expect("text");
         assert_eq!(record.lines().count(), zip.len());
         for line in record.lines().filter(|line| !line.starts_with(&name)) {
-            let (file, told) = line.split_once(",sha256=").expect("a digest");
+            let (file, reported) = line.split_once(",sha256=").expect("a digest");
             let mut bytes = Vec::new();
             let mut entry = zip.by_name(file).expect("it is there");
             entry.read_to_end(&mut bytes).expect("it can be read");
-            assert_eq!(told, format!("{},{}", URL_SAFE_NO_PAD.encode(Sha256::digest(&bytes)), bytes.len()));
+            assert_eq!(reported, format!("{},{}", URL_SAFE_NO_PAD.encode(Sha256::digest(&bytes)), bytes.len()));
             assert_eq!(entry.unix_mode().unwrap_or(0) & 0o111 != 0, file.ends_with("scripts/rumba"), "{file}");
         }
     }

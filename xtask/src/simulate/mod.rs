@@ -233,7 +233,7 @@ mod tests {
 
     /// Fewer draws than in the committed table, for the cells where inexact tests err most.
     #[test]
-    fn few_repeats_of_engines_that_are_alike_are_not_told_apart() {
+    fn few_repeats_of_similar_engines_differ_insignificantly() {
         for (repeats, most) in [(2, 0.0), (3, 0.0), (4, 2.0 / 70.0), (5, 12.0 / 252.0)] {
             let share = Cell::alike(repeats, 0.05, 0.0).decided(2000);
             assert!(share <= most + 0.015, "{repeats} repeats: {share}");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_can_tell_an_error_of_5_percent_from_one_of_6() {
+    fn tables_distinguish_a_5_percent_error_from_6_percent() {
         for repeats in REPEATS {
             assert!(allowed(draws(repeats)) < 0.057, "{repeats} repeats: {}", allowed(draws(repeats)));
         }

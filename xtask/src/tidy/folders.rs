@@ -54,6 +54,10 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "trial",
         ],
     ),
+    (
+        "runner",
+        &["conduct", "harness", "kept", "leftovers", "plan", "prepare", "provision", "registry", "spec", "store"],
+    ),
 ];
 
 /// Every `crate::…` in every file of lab, except for its tests, which may set up later steps.

@@ -7,6 +7,7 @@ mod folders;
 mod links;
 mod named;
 mod names;
+mod prose;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -79,6 +80,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     findings.extend(named::check(&files, &paths));
     findings.extend(sources::check_documented(&files));
     findings.extend(warnings::check(&files));
+    findings.extend(prose::check(&files));
     findings.extend(words::check(&files));
     findings.extend(names::check(&files));
     for file in &files {
@@ -91,8 +93,9 @@ pub fn check(root: &Path) -> io::Result<Report> {
     Ok(Report { files: files.len(), findings })
 }
 
-/// Generated files that are not checked: .git, and the directories that .gitignore names.
-const MADE: [&str; 5] = [".git", "target", "results", "node_modules", "dist"];
+/// Generated directories that are not checked, wherever they are, and those of the root.
+const MADE: [&str; 4] = [".git", "target", "node_modules", "dist"];
+const MADE_IN_ROOT: &str = "results";
 
 /// Finds the files below a directory: the paths of all, and the text of those that are text.
 fn collect(root: &Path, below: &Path, files: &mut Vec<Text>, paths: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -101,7 +104,7 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<Text>, paths: &mut Vec<Pat
         let path = below.join(entry.file_name());
         let kind = entry.file_type()?;
         // In a linked work tree `.git` is a file.
-        if MADE.iter().any(|&made| entry.file_name() == made) {
+        if MADE.iter().any(|&made| entry.file_name() == made) || path == Path::new(MADE_IN_ROOT) {
             continue;
         }
         if kind.is_dir() {

@@ -50,9 +50,10 @@ fn is_root(path: &Path, files: &[Text]) -> bool {
         || ["tests", "examples", "benches", "bin"]
             .iter()
             .any(|folder| above.ends_with(folder) && name(path) != "mod.rs");
-    let told = |file: &&Text| file.path.ends_with("Cargo.toml") && file.content.contains(&format!("{}\"", name(path)));
+    let reported =
+        |file: &&Text| file.path.ends_with("Cargo.toml") && file.content.contains(&format!("{}\"", name(path)));
     is_target && !is_within_source(above)
-        || files.iter().filter(told).any(|file| path.starts_with(file.path.with_file_name("")))
+        || files.iter().filter(reported).any(|file| path.starts_with(file.path.with_file_name("")))
 }
 
 /// Whether a folder is one of a crate's modules, such as `spec/tests`, and not one of Cargo's.
@@ -70,8 +71,8 @@ fn is_declared(path: &Path, files: &[Text]) -> bool {
     let folder = folder.unwrap_or(Path::new(""));
     let may_declare = |file: &&Text| {
         // `a/mod.rs` and `a.rs` declare the modules in `a`; in Cargo's folders every target does.
-        let is_beside = file.path.parent() == Some(folder) && is_root(&file.path, files);
-        is_beside || file.path == folder.join("mod.rs") || file.path == folder.with_extension("rs")
+        let is_next_to = file.path.parent() == Some(folder) && is_root(&file.path, files);
+        is_next_to || file.path == folder.join("mod.rs") || file.path == folder.with_extension("rs")
     };
     let declaration = format!("mod {module};");
     let declares = |file: &Text| {

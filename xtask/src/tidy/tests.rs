@@ -87,7 +87,7 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
         assert_eq!(
             found,
             [
-                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
+                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on the engine API, its protocol and, if it is a server, the server kit alone"
             ],
             "{kind}"
         );
@@ -139,7 +139,7 @@ fn another_name_for_a_crate_hides_nothing() {
         assert_eq!(
             found,
             [
-                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core, on the workload kit and on sysbench's texts alone; its tests may use a protocol"
+                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on the engine API and the workload kit alone; its tests may use a protocol"
             ]
         );
     }
@@ -185,7 +185,7 @@ fn a_crate_outside_the_rooms_is_found() {
     assert_eq!(
         found,
         [
-            "tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, protocols/, workloads/, rumba or xtask"
+            "tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, protocols/, tests/, workloads/, rumba or xtask"
         ]
     );
 }
@@ -218,11 +218,14 @@ fn unfinished_words_are_found_in_sources() {
 
 #[test]
 fn a_test_that_skips_itself_is_found() {
-    let told = findings(&[("engines/lmdb/tests/full.rs", "fn a() {\n    println!(\"skipped: no root\");\n}\n")]);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].starts_with("engines/lmdb/tests/full.rs:2: a test that returns is counted as passed"), "{told:?}");
-    let told = findings(&[("a.rs", "#[test]\n#[ignore]\nfn a() {}\n"), ("b.rs", "#[ignore = \"slow\"]\n")]);
-    assert_eq!(told.len(), 2, "{told:?}");
+    let reported = findings(&[("engines/lmdb/tests/full.rs", "fn a() {\n    println!(\"skipped: no root\");\n}\n")]);
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(
+        reported[0].starts_with("engines/lmdb/tests/full.rs:2: a test that returns is counted as passed"),
+        "{reported:?}"
+    );
+    let reported = findings(&[("a.rs", "#[test]\n#[ignore]\nfn a() {}\n"), ("b.rs", "#[ignore = \"slow\"]\n")]);
+    assert_eq!(reported.len(), 2, "{reported:?}");
     assert_eq!(findings(&[("a.rs", "#[ignore = \"run by the test above\"]\n")]), [""; 0]);
 }
 

@@ -116,8 +116,8 @@ fn nested_bson_documents_print_to_a_limited_depth() {
         let length = (nested.len() + 8) as u32;
         nested = [&length.to_le_bytes()[..], &[3, b'a', 0], &nested, &[0]].concat();
     }
-    let told = format!("{:?}", Document::new(&nested).unwrap());
-    assert!(told.len() < 200 && told.contains('…'), "{told}");
+    let reported = format!("{:?}", Document::new(&nested).unwrap());
+    assert!(reported.len() < 200 && reported.contains('…'), "{reported}");
     let wide = DocumentBuf::of(|of| (0..1000).for_each(|_| of.int("a", 1)));
     assert!(format!("{:?}", wide.get()).len() < 1000);
 }

@@ -6,14 +6,14 @@ use std::time::Instant;
 use rumba_engine_api::workload::State;
 use rumba_results::record::{Status, TrialPart};
 
-use super::{Conduct, Watch};
+use super::{TrialRunner, Watch};
 use crate::limits::Enforcement;
 use crate::provision::DataDir;
 use crate::store::TrialWriter;
 use crate::trial::Act;
 use crate::trial::child::Order;
 
-impl Conduct<'_> {
+impl TrialRunner<'_> {
     /// Kills the database while clients work, and opens it again. This needs a trial that ended as planned and left its
     /// data. It never runs over a load that other trials start from.
     pub(super) fn kill_and_look(

@@ -48,7 +48,7 @@ fn next(from: &mut impl BufRead, number: u64) -> Result<Option<Event>, Unreadabl
 mod tests {
     use super::*;
 
-    fn told(lines: &[u8]) -> (usize, Option<Unreadable>) {
+    fn reported(lines: &[u8]) -> (usize, Option<Unreadable>) {
         let all: Vec<_> = events_of(io::Cursor::new(lines.to_vec())).into_iter().collect();
         let read = all.iter().filter(|event| event.is_ok()).count();
         (read, all.into_iter().find_map(Result::err))
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn every_line_is_an_event_or_the_end_of_the_trust() {
         let finished = r#"{"event":"finished"}"#;
-        assert_eq!(told(format!("{finished}\n{finished}\n").as_bytes()), (2, None));
+        assert_eq!(reported(format!("{finished}\n{finished}\n").as_bytes()), (2, None));
         for (line, words) in [
             (&br#"{"event":"finishes"}"#[..], "line 2 is no event (unknown variant `finishes`"),
             (b"Segmentation fault", "`Segmentation fault`"),
@@ -65,7 +65,7 @@ mod tests {
             (b"\xff\xfe", "line 2 is no event"),
         ] {
             let lines = [finished.as_bytes(), line, finished.as_bytes(), b""].join(&b'\n');
-            let (read, why) = told(&lines);
+            let (read, why) = reported(&lines);
             let why = why.unwrap();
             assert!(read == 1 && why.contains(words), "{why}");
         }
@@ -73,6 +73,6 @@ mod tests {
 
     #[test]
     fn half_a_line_at_the_end_is_of_a_process_that_was_killed() {
-        assert_eq!(told(b"{\"event\":\"finished\"}\n{\"event\":\"fin"), (1, None));
+        assert_eq!(reported(b"{\"event\":\"finished\"}\n{\"event\":\"fin"), (1, None));
     }
 }

@@ -42,7 +42,7 @@ impl OwnWrites {
     }
 
     /// Takes an event before anything is written for it.
-    pub fn hear(&mut self, event: &Event) {
+    pub fn receive(&mut self, event: &Event) {
         match event {
             Event::PhaseStarted { phase: PhaseKind::Warmup | PhaseKind::Loop(_), .. } if self.before.is_none() => {
                 self.before = (self.written)();
@@ -111,18 +111,18 @@ mod tests {
 
     /// This process has written `own` bytes more by the end of each of warmup, loop and drain, and 1 GB before them.
     /// The device wrote a MiB in each of the three.
-    fn heard(own: u64, ops: u64) -> OwnWrites {
+    fn received(own: u64, ops: u64) -> OwnWrites {
         let count = Rc::new(Cell::new(1_000_000_000));
         let read = count.clone();
         let mut writes = OwnWrites::counting(move || Some(read.get()));
         for phase in [PhaseKind::Load, PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loops, PhaseKind::Drain] {
-            writes.hear(&Event::PhaseStarted { phase, seconds: None, rows: None });
+            writes.receive(&Event::PhaseStarted { phase, seconds: None, rows: None });
             if is_charged(phase) {
                 count.set(count.get() + own);
             }
             let spent = Spent { device_write_bytes: Metric::Value((1 << 20) as f64), ..Spent::default() };
             let ops = if phase == PhaseKind::Loop(1) { ops } else { 0 };
-            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops, spent, ..samples::phase(phase, 1.0) })));
+            writes.receive(&Event::PhaseEnded(Box::new(PhaseRecord { ops, spent, ..samples::phase(phase, 1.0) })));
         }
         // Later writes, such as the record's, must not count.
         count.set(u64::MAX);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn own_writes_from_warmup_to_drain_are_reported_with_device() {
-        let writes = heard(16 << 10, 100);
+        let writes = received(16 << 10, 100);
         assert_eq!(writes.words().as_deref(), Some("48.0 KiB of the device's 3.00 MiB"));
         let warning = writes.warning().expect("1.6% of the device's, 0.48 KB per operation");
         assert_eq!(warning.code, "results-on-device");
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn what_no_figure_shows_is_no_warning() {
-        assert_eq!(heard(10 << 10, 100).warning(), None, "under 1% of what the device wrote");
-        assert_eq!(heard(16 << 10, 10_000).warning(), None, "under 0.01 KB per operation");
-        assert_eq!(heard(0, 100).warning(), None, "nothing");
-        assert_eq!(heard(16 << 10, 0).warning(), None, "no operation is charged");
+        assert_eq!(received(10 << 10, 100).warning(), None, "under 1% of what the device wrote");
+        assert_eq!(received(16 << 10, 10_000).warning(), None, "under 0.01 KB per operation");
+        assert_eq!(received(0, 100).warning(), None, "nothing");
+        assert_eq!(received(16 << 10, 0).warning(), None, "no operation is charged");
     }
 
     #[test]
@@ -154,9 +154,9 @@ mod tests {
         for (own, device) in [(None, counted), (Some(1 << 20), uncounted)] {
             let mut writes = OwnWrites::counting(move || own);
             let phase = PhaseKind::Warmup;
-            writes.hear(&Event::PhaseStarted { phase, seconds: None, rows: None });
+            writes.receive(&Event::PhaseStarted { phase, seconds: None, rows: None });
             let spent = Spent { device_write_bytes: device, ..Spent::default() };
-            writes.hear(&Event::PhaseEnded(Box::new(PhaseRecord { ops: 1, spent, ..samples::phase(phase, 1.0) })));
+            writes.receive(&Event::PhaseEnded(Box::new(PhaseRecord { ops: 1, spent, ..samples::phase(phase, 1.0) })));
             assert_eq!((writes.words(), writes.warning()), (None, None));
         }
     }

@@ -98,7 +98,7 @@ impl Sampler {
     }
 
     /// Begins with the first loop of the trial in this process, and ends with the last.
-    pub fn hear(&mut self, event: &Event, process: u32) {
+    pub fn receive(&mut self, event: &Event, process: u32) {
         match event {
             Event::PhaseStarted { phase: PhaseKind::Loop(1), .. } => self.begin(process),
             Event::PhaseStarted { phase: PhaseKind::Drain, .. } => self.interrupt(),

@@ -5,8 +5,9 @@ use rumba_results::event::Event;
 use rumba_results::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
-use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_anew};
+use super::attempt::Attempt;
+use super::{TrialRunner, TrialRunnerError, Watch, io};
+use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_again};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -32,7 +33,7 @@ pub(super) enum Start<'a> {
 
 impl Start<'_> {
     /// The warning that the trial loaded again.
-    pub(super) fn told(&self) -> Option<Warning> {
+    pub(super) fn reported(&self) -> Option<Warning> {
         let Start::Again { load, why } = self else { return None };
         Some(Warning::new(
             "loaded-again",
@@ -75,14 +76,14 @@ pub(super) fn cause_of(status: &Status) -> String {
     }
 }
 
-impl Conduct<'_> {
+impl TrialRunner<'_> {
     /// Runs a trial, and loads again if the planned copy is unusable.
     pub(super) fn trial(
         &self,
         trial: &TrialPlan,
         kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
-    ) -> Result<Record, ConductError> {
+    ) -> Result<Record, TrialRunnerError> {
         let Some(load) = trial.loaded_by.filter(|_| trial.part == TrialPart::Run) else {
             return self.whole(trial, &Start::Nothing, kept_loads, watch);
         };
@@ -105,7 +106,12 @@ impl Conduct<'_> {
 
     /// Runs a trial over a copy, and over a second copy if the first did not open. On a busy host a second start may
     /// succeed, and a trial that loads again is no repeat of the others. A trial that starts from a copy keeps nothing.
-    fn over_copy(&self, trial: &TrialPlan, start: &Start<'_>, watch: &mut dyn Watch) -> Result<Attempt, ConductError> {
+    fn over_copy(
+        &self,
+        trial: &TrialPlan,
+        start: &Start<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Attempt, TrialRunnerError> {
         match self.attempt(trial, start, &mut KeptLoads::default(), watch)? {
             Attempt::NotOpened(_) => self.attempt(trial, start, &mut KeptLoads::default(), watch),
             ended => Ok(ended),
@@ -119,7 +125,7 @@ impl Conduct<'_> {
         start: &Start<'_>,
         kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
-    ) -> Result<Record, ConductError> {
+    ) -> Result<Record, TrialRunnerError> {
         match self.attempt(trial, start, kept_loads, watch)? {
             Attempt::Ended(record) => {
                 if let (TrialPart::Load, Status::Failed { cause, .. }) = (trial.part, &record.status) {
@@ -135,7 +141,7 @@ impl Conduct<'_> {
     }
 
     /// The record of a trial whose load failed: another attempt would fail in the same way and take as long.
-    fn without_data(&self, trial: &TrialPlan, load: u32, why: &str) -> Result<Record, ConductError> {
+    fn without_data(&self, trial: &TrialPlan, load: u32, why: &str) -> Result<Record, TrialRunnerError> {
         let name = crate::plan::directory(trial);
         let mut writer =
             self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
@@ -163,7 +169,7 @@ impl Conduct<'_> {
         if matches!(cause, CopyError::Interrupted) {
             return writer.interrupted();
         }
-        let words = if cause.asks_for_another_load() { cause.to_string() } else { format!("{NO_COPY}: {cause}") };
+        let words = if cause.requests_for_another_load() { cause.to_string() } else { format!("{NO_COPY}: {cause}") };
         writer.take(Event::Failed { phase: PhaseKind::Provision, cause: words });
     }
 
@@ -212,7 +218,7 @@ impl Conduct<'_> {
             let (from, to) = (data.engine_dir(), home.engine_dir());
             let contents = Contents::of(&from, self.stops).map_err(|error| error.to_string())?;
             contents.copy(&from, &to, self.stops).map_err(|error| error.to_string())?;
-            name_anew(&to, &from).map_err(|error| format!("{}: {error}", to.display()))?;
+            name_again(&to, &from).map_err(|error| format!("{}: {error}", to.display()))?;
             home.keep().map_err(|error| error.to_string())?;
             Ok(contents.allocated_bytes)
         });

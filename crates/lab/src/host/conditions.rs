@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_host_does_not_tell_is_said_and_not_left_out() {
+    fn metric_unavailable_on_the_host_is_marked_not_omitted() {
         let conditions: BTreeMap<_, _> = machine_conditions(&Machine::default()).into_iter().collect();
         for name in ["cpu", "governor", "smt", "swap", "memory"] {
             assert_eq!(conditions[name], "not exposed", "{name}");
@@ -143,8 +143,9 @@ mod tests {
             let conditions: BTreeMap<_, _> = storage_conditions(&storage).into_iter().collect();
             ["device_rotational", "device_read_ahead"].map(|name| conditions[name].clone())
         };
-        let told = DeviceFacts { rotational: Some(true), read_ahead_bytes: Some(2560 << 10), ..DeviceFacts::default() };
-        assert_eq!(of(told), ["yes", "2.50 MiB"]);
+        let reported =
+            DeviceFacts { rotational: Some(true), read_ahead_bytes: Some(2560 << 10), ..DeviceFacts::default() };
+        assert_eq!(of(reported), ["yes", "2.50 MiB"]);
         assert_eq!(of(DeviceFacts::default()), ["not exposed", "not exposed"]);
     }
 

@@ -170,7 +170,7 @@ fn virtual_machine(cpuinfo: &str) -> Option<String> {
         let product = text_of("/sys/class/dmi/id/product_name").unwrap_or_default();
         parse::has_hypervisor(cpuinfo).then(|| format!("{vendor} {product}").trim().to_owned())
     });
-    vendor.or_else(|| parse::has_hypervisor(cpuinfo).then(|| "yes, of a kind not told".to_owned()))
+    vendor.or_else(|| parse::has_hypervisor(cpuinfo).then(|| "yes, kind unknown".to_owned()))
 }
 
 fn container() -> Option<String> {

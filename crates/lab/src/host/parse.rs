@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_the_total_of_the_line_that_is_asked_for() {
+    fn pressure_is_the_total_of_the_requested_line() {
         let text = "some avg10=0.00 avg60=0.14 avg300=0.06 total=335666\nfull avg10=0.00 avg60=0.11 total=265215\n";
         assert_eq!(pressure_total_us(text, "some"), Some(335_666));
         assert_eq!(pressure_total_us(text, "full"), Some(265_215));

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_does_not_tell_is_no_warning() {
+    fn metric_unavailable_on_the_host_raises_no_warning() {
         assert_eq!(codes(|facts| facts.machine = Machine::default()), [""; 0]);
         assert_eq!(
             codes(|facts| {

@@ -48,7 +48,7 @@ pub fn hold(registry: &Registry) -> io::Result<()> {
                 ProcessLocation::Server { pid, .. } => pid,
                 ProcessLocation::Embedded => None,
             };
-            tell(&Opened::Up { version: instance.version(), access: instance.access(), pid })?;
+            notify(&Opened::Up { version: instance.version(), access: instance.access(), pid })?;
             for signal in signals.forever() {
                 // Stop waiting when the server has ended; other children come and go.
                 if signal != SIGCHLD || pid.is_some_and(|pid| ProcessId::of(pid).is_err()) {
@@ -57,7 +57,7 @@ pub fn hold(registry: &Registry) -> io::Result<()> {
             }
             instance.close().map_err(io::Error::other)
         }
-        Err(why) => tell(&Opened::Failed(why)),
+        Err(why) => notify(&Opened::Failed(why)),
     }
 }
 
@@ -72,7 +72,7 @@ fn open(task: &Task, registry: &Registry) -> Result<Box<dyn Instance>, String> {
     opened.map_err(|error| error.to_string())
 }
 
-fn tell(answer: &Opened) -> io::Result<()> {
+fn notify(answer: &Opened) -> io::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, answer)?;
     out.write_all(b"\n")?;

@@ -15,7 +15,7 @@ use super::hold::{Opened, Task};
 use super::{Answer, NO_TRIAL, Order, Server, volume};
 use crate::kept::Contents;
 use crate::limits::Enforcement;
-use crate::provision::{DataDir, Ledger, MARK_VARIABLE, Owner};
+use crate::provision::{DataDir, MARK_VARIABLE, Owner, ResourceRegistry};
 
 /// How long a server may take to end before it is killed: it writes its dirty pages first.
 const PATIENCE: Duration = Duration::from_secs(330);
@@ -27,13 +27,13 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// An order that cannot be read; a resource that cannot be undone, which stays in the ledger.
-pub fn keep(ledger: &Ledger, holder: &dyn Fn() -> io::Result<Command>) -> io::Result<()> {
+pub fn keep(ledger: &ResourceRegistry, holder: &dyn Fn() -> io::Result<Command>) -> io::Result<()> {
     // A signal that arrives while the server starts is handled once the server is up.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
     match Made::begin(&order, ledger, holder) {
         Ok((made, server)) => match answer(&Answer::Up(Box::new(server))) {
-            Ok(()) => made.until_asked(&mut signals),
+            Ok(()) => made.until_requested(&mut signals),
             // The process that ordered the server was interrupted meanwhile, so the server is not needed.
             Err(_) => made.end(),
         },
@@ -51,27 +51,27 @@ struct Made {
 impl Made {
     fn begin(
         order: &Order,
-        ledger: &Ledger,
+        ledger: &ResourceRegistry,
         holder: &dyn Fn() -> io::Result<Command>,
     ) -> Result<(Self, Server), String> {
-        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let reported = |error: &dyn std::fmt::Display| error.to_string();
         let Order { name, engine, place, from } = order;
-        let owner = Owner::this_process(name, NO_TRIAL).map_err(|error| told(&error))?;
-        let mut limited =
-            Enforcement::prepare(&engine.limits, &volume(place, name), &owner, ledger).map_err(|error| told(&error))?;
+        let owner = Owner::this_process(name, NO_TRIAL).map_err(|error| reported(&error))?;
+        let mut limited = Enforcement::prepare(&engine.limits, &volume(place, name), &owner, ledger)
+            .map_err(|error| reported(&error))?;
         let base = limited.storage_dir().unwrap_or(place);
-        let data = DataDir::create(&base.join(name), &owner, ledger).map_err(|error| told(&error))?;
+        let data = DataDir::create(&base.join(name), &owner, ledger).map_err(|error| reported(&error))?;
         if let Some(from) = from {
             let stops = AtomicUsize::new(0);
             let copied = Contents::of(from, &stops).and_then(|left| left.copy(from, &data.engine_dir(), &stops));
-            copied.map_err(|error| told(&error))?;
+            copied.map_err(|error| reported(&error))?;
         }
-        limited.throttle().map_err(|error| told(&error))?;
-        let command = holder().map_err(|error| told(&error))?;
-        let mut command = limited.command(command).map_err(|error| told(&error))?;
+        limited.throttle().map_err(|error| reported(&error))?;
+        let command = holder().map_err(|error| reported(&error))?;
+        let mut command = limited.command(command).map_err(|error| reported(&error))?;
         // The server inherits the mark, so a server that outlives its holder is found by it.
         command.env(MARK_VARIABLE, data.mark()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let holder = command.spawn().map_err(|error| told(&error))?;
+        let holder = command.spawn().map_err(|error| reported(&error))?;
         let mut made = Self { holder, data, limited };
         let (version, access, pid) = match made.open(order) {
             Ok(Opened::Up { version, access, pid }) => (version, access, pid),
@@ -123,7 +123,7 @@ impl Made {
     }
 
     /// Waits until a signal requests the end, or the server has ended on its own.
-    fn until_asked(mut self, signals: &mut Signals) -> io::Result<()> {
+    fn until_requested(mut self, signals: &mut Signals) -> io::Result<()> {
         for signal in signals.forever() {
             if signal != SIGCHLD || self.has_ended() {
                 break;
@@ -142,8 +142,8 @@ impl Made {
             let pid = Pid::from_child(&self.holder);
             // The holder may have ended meanwhile; it is not reaped yet, so the pid is still its own.
             let _ = kill_process(pid, Signal::TERM);
-            let asked = Instant::now();
-            while !self.has_ended() && asked.elapsed() < PATIENCE {
+            let requested = Instant::now();
+            while !self.has_ended() && requested.elapsed() < PATIENCE {
                 std::thread::sleep(LOOK);
             }
             // The result does not matter, because a holder that has ended needs no kill.

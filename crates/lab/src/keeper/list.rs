@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{NO_TRIAL, Server};
-use crate::provision::{DATA_DIRECTORY, DataDir, Ledger, Life, Owner, ProvisionError};
+use crate::provision::{DATA_DIRECTORY, DataDir, Life, Owner, ProvisionError, ResourceRegistry};
 
 /// How long a server may take to end: its keeper kills it before this limit.
 const PATIENCE: Duration = Duration::from_secs(360);
@@ -28,7 +28,7 @@ pub struct KeptServer {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub fn find(ledger: &Ledger) -> Result<Vec<KeptServer>, ProvisionError> {
+pub fn find(ledger: &ResourceRegistry) -> Result<Vec<KeptServer>, ProvisionError> {
     let living = ledger.living(&DATA_DIRECTORY)?.into_iter().filter(|(_, owner)| owner.trial == NO_TRIAL);
     let mut kept: Vec<KeptServer> = living
         .map(|(path, keeper)| {
@@ -61,9 +61,9 @@ pub fn stop(kept: &KeptServer) -> io::Result<()> {
         Err(rustix::io::Errno::SRCH) => return Ok(()),
         sent => sent?,
     }
-    let asked = Instant::now();
+    let requested = Instant::now();
     while kept.keeper.process.life() == Life::Lives {
-        if asked.elapsed() > PATIENCE {
+        if requested.elapsed() > PATIENCE {
             return Err(io::Error::from(io::ErrorKind::TimedOut));
         }
         std::thread::sleep(LOOK);

@@ -26,7 +26,7 @@ const AHEAD: u64 = 4 * WINDOW;
 const BLOCK_BYTES: u64 = 512;
 
 /// Whether a file shares blocks with another file.
-pub(super) type AskShared = fn(&File) -> io::Result<bool>;
+pub(super) type RequestShared = fn(&File) -> io::Result<bool>;
 
 /// A plain file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl Contents {
     /// The same with a given check for shared blocks.
     pub(super) fn copy_unless(
         &self,
-        is_shared: AskShared,
+        is_shared: RequestShared,
         from: &Path,
         to: &Path,
         stops: &AtomicUsize,

@@ -54,7 +54,7 @@ pub enum CopyError {
 
 impl CopyError {
     /// Whether loading again may help.
-    pub fn asks_for_another_load(&self) -> bool {
+    pub fn requests_for_another_load(&self) -> bool {
         matches!(self, CopyError::Damaged { .. })
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::copy::Contents;
 use super::error::{CopyError, writing};
-use crate::provision::{DataDir, Ledger, Owner, ProvisionError};
+use crate::provision::{DataDir, Owner, ProvisionError, ResourceRegistry};
 
 /// The load that the data comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +73,12 @@ impl KeptData {
     ///
     /// # Errors
     /// When the data exists and another process owns it.
-    pub fn adopt(path: &Path, origin: &Origin, owner: &Owner, ledger: &Ledger) -> Result<Option<Self>, ProvisionError> {
+    pub fn adopt(
+        path: &Path,
+        origin: &Origin,
+        owner: &Owner,
+        ledger: &ResourceRegistry,
+    ) -> Result<Option<Self>, ProvisionError> {
         let noted = |note: &Path| serde_json::from_slice::<Note>(&fs::read(note).ok()?).ok();
         let Some(dir) = DataDir::adopt(path, owner, ledger)? else { return Ok(None) };
         // Data that is not usable was left by a killed run, and is removed with `dir`.

@@ -17,5 +17,5 @@ pub use copy::Contents;
 pub use error::CopyError;
 pub use kept_data::{KeptData, Origin};
 pub use kept_loads::{Found, KeptLoads};
-pub use moved::name_anew;
+pub use moved::name_again;
 pub use shared::is_shared;

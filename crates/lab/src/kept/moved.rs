@@ -12,7 +12,7 @@ const LONGEST: u64 = 64 << 10;
 ///
 /// # Errors
 /// A file that cannot be read or written.
-pub fn name_anew(directory: &Path, from: &Path) -> io::Result<()> {
+pub fn name_again(directory: &Path, from: &Path) -> io::Result<()> {
     let (Some(here), Some(there)) = (directory.to_str(), from.to_str()) else { return Ok(()) };
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -43,9 +43,9 @@ mod tests {
         fs::write(here.join("my.cnf"), &names_there).unwrap();
         fs::write(here.join("data/rows"), &names_there).unwrap();
         fs::write(here.join("pages"), [0xff, 0xfe]).unwrap();
-        name_anew(&here, &there).unwrap();
-        let told = fs::read_to_string(here.join("my.cnf")).unwrap();
-        assert_eq!(told, format!("datadir = {}\n", here.join("data").display()));
+        name_again(&here, &there).unwrap();
+        let reported = fs::read_to_string(here.join("my.cnf")).unwrap();
+        assert_eq!(reported, format!("datadir = {}\n", here.join("data").display()));
         assert_eq!(fs::read_to_string(here.join("data/rows")).unwrap(), names_there);
         assert_eq!(fs::read(here.join("pages")).unwrap(), [0xff, 0xfe]);
     }

@@ -48,13 +48,13 @@ pub fn is_shared(file: &File) -> io::Result<bool> {
 }
 
 /// Repeats the request until the filesystem has no more extents.
-fn has_shared(mut ask: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<bool> {
+fn has_shared(mut fetch: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<bool> {
     let mut start = 0;
     loop {
         let count = EXTENTS as u32;
         let extents = [Extent::default(); EXTENTS];
         let mut map = Map { start, length: u64::MAX - start, flags: FLAG_SYNC, mapped: 0, count, reserved: 0, extents };
-        if let Err(error) = ask(&mut map) {
+        if let Err(error) = fetch(&mut map) {
             return match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP | libc::ENOTTY) => Ok(false),
                 _ => Err(error),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     /// A filesystem with a file of `extents` extents of a page, each with its flags.
-    fn told(extents: u64, flags: impl Fn(u64) -> u32) -> io::Result<bool> {
+    fn reported(extents: u64, flags: impl Fn(u64) -> u32) -> io::Result<bool> {
         has_shared(|map| {
             let first = map.start / 4096;
             for (place, number) in (first..extents).take(EXTENTS).enumerate() {
@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn one_shared_extent_among_many_is_found_wherever_it_lies() {
         let encoded = 8; // FIEMAP_EXTENT_ENCODED, which is no sharing.
-        assert!(!told(200, |_| encoded).unwrap());
+        assert!(!reported(200, |_| encoded).unwrap());
         for shared in [0, 63, 64, 130, 199] {
             assert!(
-                told(200, |number| if number == shared { EXTENT_SHARED | encoded } else { 0 }).unwrap(),
+                reported(200, |number| if number == shared { EXTENT_SHARED | encoded } else { 0 }).unwrap(),
                 "{shared}"
             );
         }
-        assert!(!told(0, |_| EXTENT_SHARED).unwrap(), "an empty file has no extents");
+        assert!(!reported(0, |_| EXTENT_SHARED).unwrap(), "an empty file has no extents");
     }
 
     #[test]

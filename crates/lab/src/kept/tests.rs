@@ -113,9 +113,9 @@ fn copy_with_shared_blocks_is_refused_without_another_load() {
     let large = |file: &fs::File| Ok(file.metadata()?.len() > 1 << 20);
     let refused = contents.copy_unless(large, &data, &target, &GO).unwrap_err();
     assert!(matches!(&refused, CopyError::Shared { path } if path.starts_with(&target)), "{refused}");
-    let told = refused.to_string();
-    assert!(told.contains("shares blocks of") && told.contains("set run.data_dir"), "{told}");
-    assert!(!refused.asks_for_another_load());
+    let reported = refused.to_string();
+    assert!(reported.contains("shares blocks of") && reported.contains("set run.data_dir"), "{reported}");
+    assert!(!refused.requests_for_another_load());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_is_no_longer_what_was_kept_is_not_started_from() {
         let (kept, target) = (host.kept(), host.target());
         harm(&host.path("load/data"));
         let error = kept.copy(&target, &GO).unwrap_err();
-        assert!(error.asks_for_another_load(), "harm {number}: {error}");
+        assert!(error.requests_for_another_load(), "harm {number}: {error}");
     }
 }
 
@@ -146,7 +146,7 @@ fn a_copy_that_cannot_be_written_is_no_reason_to_load_again() {
     let (kept, target) = (host.kept(), host.target());
     fs::write(target.join("large"), "foreign").unwrap();
     let error = kept.copy(&target, &GO).unwrap_err();
-    assert!(!error.asks_for_another_load() && error.to_string().contains("large"), "{error}");
+    assert!(!error.requests_for_another_load() && error.to_string().contains("large"), "{error}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub use evict::{Evicted, evict};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir};
 
-use crate::provision::{Kind, Ledger, Owner};
+use crate::provision::{Kind, Owner, ResourceRegistry};
 use control_group::{Group, Scope};
 use error::refused;
 use volume::{Share, Throttle, Volume};
@@ -85,10 +85,10 @@ pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<Cali
 }
 
 /// Warns when storage is slower than the limit that it should emulate.
-pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
-    let asked = f64::from([storage.iops, storage.read_iops].into_iter().flatten().min()?);
+pub fn slower_than_requested(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
+    let requested = f64::from([storage.iops, storage.read_iops].into_iter().flatten().min()?);
     let deepest = measured.iter().max_by_key(|point| point.depth)?;
-    (deepest.read_iops < 0.9 * asked).then(|| {
+    (deepest.read_iops < 0.9 * requested).then(|| {
         let CalibrationPoint { depth, read_iops, .. } = deepest;
         let remedy = match storage.backing {
             Backing::File => "the disk below is the bottleneck: use backing = \"tmpfs\", or a lower limit",
@@ -98,7 +98,7 @@ pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) 
         };
         Warning::new(
             "storage-slower-than-asked",
-            format!("limits.storage asks for {asked:.0} reads/s, and {read_iops:.0} were reached at depth {depth}"),
+            format!("limits.storage asks for {requested:.0} reads/s, and {read_iops:.0} were reached at depth {depth}"),
             remedy,
         )
     })
@@ -130,7 +130,7 @@ impl Enforcement {
     /// # Errors
     /// [`LimitError::Unenforceable`] before anything is made; otherwise the step that failed, with earlier steps
     /// undone.
-    pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
+    pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, LimitError> {
         let mut enforcement = Self::prepare(limits, volume, owner, ledger)?;
         enforcement.throttle()?;
         Ok(enforcement)
@@ -141,7 +141,12 @@ impl Enforcement {
     ///
     /// # Errors
     /// As [`Enforcement::begin`].
-    pub fn prepare(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
+    pub fn prepare(
+        limits: &Limits,
+        volume: &Path,
+        owner: &Owner,
+        ledger: &ResourceRegistry,
+    ) -> Result<Self, LimitError> {
         let mut enforcement = Self {
             share: None,
             groups: Vec::new(),
@@ -173,7 +178,7 @@ impl Enforcement {
         storage: &StorageLimit,
         path: &Path,
         owner: &Owner,
-        ledger: &Ledger,
+        ledger: &ResourceRegistry,
     ) -> Result<(), LimitError> {
         VolumeDir::check(path)?;
         // `check` has refused a host without mkfs.
@@ -221,7 +226,13 @@ impl Enforcement {
         Ok(())
     }
 
-    fn limit_memory(&mut self, means: &Means, bytes: u64, owner: &Owner, ledger: &Ledger) -> Result<(), LimitError> {
+    fn limit_memory(
+        &mut self,
+        means: &Means,
+        bytes: u64,
+        owner: &Owner,
+        ledger: &ResourceRegistry,
+    ) -> Result<(), LimitError> {
         let how = match &means.memory {
             // In version 2 a process is in only one group: the one that throttles.
             MemoryMeans::Group { version: Version::Two, .. } if !self.groups.is_empty() => {

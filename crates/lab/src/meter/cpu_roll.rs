@@ -19,7 +19,7 @@ pub enum Role {
 /// The registry of the process's threads. It is locked when a thread enters or leaves and when it is read, never on the
 /// hot path.
 #[derive(Debug, Default)]
-pub struct CpuRoll {
+pub struct ThreadCpuRegistry {
     rows: Mutex<Rows>,
 }
 
@@ -73,7 +73,7 @@ pub struct CpuTimes {
     pub background_ns: u64,
 }
 
-impl CpuRoll {
+impl ThreadCpuRegistry {
     /// An empty registry.
     pub fn new() -> Arc<Self> {
         Arc::default()
@@ -167,7 +167,7 @@ impl CpuRoll {
 /// A thread's entry in the registry. It is not `Send`, because leaving reads the clock of the thread that entered.
 #[derive(Debug)]
 pub struct Entered {
-    roll: Arc<CpuRoll>,
+    roll: Arc<ThreadCpuRegistry>,
     id: u64,
     not_send: PhantomData<*const ()>,
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_nobody_has_looked_at_have_a_time_of_their_own() {
+    fn unsampled_processes_have_a_separate_time_budget() {
         let mut memory = MemoryInTurns::default();
         let look = |_: u32| Ok(Some(own(10)));
         assert_eq!(memory.sum(vec![1, 2, 3], look, |is_known| is_known), Ok(30), "none of them was known");

@@ -1,20 +1,20 @@
 //! Meters: the hardware spent, read from the kernel's cumulative counters.
 //!
 //! A trial runs in a separate process. An embedded engine runs inside it, so that process's figures cover the engine
-//! and rumba. Only CPU time is divided, by the [`CpuRoll`]. A server's figures are those of its process and its
+//! and rumba. Only CPU time is divided, by the [`ThreadCpuRegistry`]. A server's figures are those of its process and its
 //! descendants. A counter that cannot be read is absent with its reason, never zero.
 
 mod clock;
 mod cpu_roll;
 mod device;
 mod memory;
+mod other_processes;
 mod proc_file;
 mod process;
 mod pulse;
 mod reading;
 mod server;
 mod size;
-mod strangers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::ProcessLocation;
 
-pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
+pub use cpu_roll::{CpuTimes, Entered, Role, ThreadCpuRegistry};
+pub use other_processes::OtherProcesses;
 pub(crate) use process::IoMeter;
-pub use pulse::Pulse;
+pub use pulse::SuspendDetector;
 pub use reading::Reading;
 pub use server::ThreadSwitches;
 pub use size::{DiskSize, allocated};
-pub use strangers::Strangers;
 
 use device::DeviceMeter;
 use process::{HostCpuMeter, ResidentMeter};
@@ -64,7 +64,7 @@ pub struct Meters {
     io: Known<IoMeter>,
     resident: Known<ResidentMeter>,
     host_cpu: Known<HostCpuMeter>,
-    cpu: Arc<CpuRoll>,
+    cpu: Arc<ThreadCpuRegistry>,
     /// The server, when the engine is one.
     server: Option<Known<ServerMeter>>,
     /// The time of the next search for new server processes while it serves.
@@ -88,13 +88,13 @@ const LOOK_SHARE: u32 = 100;
 impl Meters {
     /// The meters of an engine inside this process and of the device that holds `data_dir`, which must exist. Figures
     /// of a meter that is not available are absent.
-    pub fn new(data_dir: &Path, cpu: Arc<CpuRoll>) -> Self {
+    pub fn new(data_dir: &Path, cpu: Arc<ThreadCpuRegistry>) -> Self {
         Self::of(&ProcessLocation::Embedded, data_dir, cpu)
     }
 
     /// The meters of an instance, of this process, and of the device that holds the instance's data. That is `own`,
     /// unless the instance is a server with another directory.
-    pub fn of(place: &ProcessLocation, own: &Path, cpu: Arc<CpuRoll>) -> Self {
+    pub fn of(place: &ProcessLocation, own: &Path, cpu: Arc<ThreadCpuRegistry>) -> Self {
         let server = match place {
             ProcessLocation::Embedded => None,
             ProcessLocation::Server { pid: Some(pid), .. } => Some(ServerMeter::of(*pid)),
@@ -198,10 +198,10 @@ impl Meters {
     ///
     /// # Errors
     /// Why it is not known, for a person.
-    pub fn strangers(&self) -> Result<Strangers, String> {
+    pub fn other_processes(&self) -> Result<OtherProcesses, String> {
         match &self.server {
-            None => Strangers::look(None),
-            Some(Ok(server)) => Strangers::look(Some(server.pid())),
+            None => OtherProcesses::look(None),
+            Some(Ok(server)) => OtherProcesses::look(Some(server.pid())),
             Some(Err(reason)) => Err(reason.clone()),
         }
     }
@@ -237,7 +237,7 @@ mod tests {
     fn memory_which_takes_its_time_is_looked_at_when_all_is_counted() {
         let mut server = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
         let place = ProcessLocation::Server { pid: Some(server.id()), data_dir: None };
-        let mut meters = Meters::of(&place, Path::new("/"), CpuRoll::new());
+        let mut meters = Meters::of(&place, Path::new("/"), ThreadCpuRegistry::new());
         while meters.server_pids().len() < 2 {
             meters.look_for_descendants();
         }

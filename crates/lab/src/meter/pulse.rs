@@ -13,7 +13,7 @@ use rumba_results::record::Suspension;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::clock;
-use super::cpu_roll::{CpuRoll, Role};
+use super::cpu_roll::{Role, ThreadCpuRegistry};
 use super::proc_file::ProcFile;
 use crate::host::parse;
 
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The clocks at one moment; cumulative.
 #[derive(Clone, Copy, Debug)]
-struct Beat {
+struct Heartbeat {
     at: Instant,
     /// How far the clock that includes the machine's sleep is ahead of the one that does not.
     asleep: Duration,
@@ -83,7 +83,7 @@ struct Stretch {
 /// The pauses that were detected.
 #[derive(Debug)]
 struct Log {
-    last: Beat,
+    last: Heartbeat,
     /// Ordered by start.
     stretches: Vec<Stretch>,
     cpus: f64,
@@ -93,12 +93,12 @@ struct Log {
 }
 
 impl Log {
-    fn new(first: Beat, cpus: f64) -> Self {
+    fn new(first: Heartbeat, cpus: f64) -> Self {
         Self { last: first, stretches: Vec::new(), cpus, wanted: false, over: false }
     }
 
     /// Records a beat, with the process that was found stopped.
-    fn beat(&mut self, now: Beat, stopped: Option<String>) {
+    fn beat(&mut self, now: Heartbeat, stopped: Option<String>) {
         let last = std::mem::replace(&mut self.last, now);
         let asleep = now.asleep.saturating_sub(last.asleep);
         let why = if asleep >= SLEPT {
@@ -123,7 +123,7 @@ impl Log {
     /// Whether no thread of the process ran between two beats. If the pulse waited for a CPU, other threads may have
     /// had it. If they computed, only the pulse was delayed. A thread that waited for its pages under memory pressure
     /// was not stopped. Pages may also be gone after a stop, but then without memory pressure.
-    fn stood_still(&self, last: &Beat, now: &Beat) -> bool {
+    fn stood_still(&self, last: &Heartbeat, now: &Heartbeat) -> bool {
         let passed = now.at.saturating_duration_since(last.at);
         let late = passed.saturating_sub(NAP).saturating_sub(now.queued.saturating_sub(last.queued));
         let worked = now.worked.saturating_sub(last.worked);
@@ -181,7 +181,7 @@ impl Accounts {
         Self { schedule: open("/proc/thread-self/schedstat"), pressure: open("/proc/pressure/memory") }
     }
 
-    fn now(&self) -> Beat {
+    fn now(&self) -> Heartbeat {
         let read = |file: &Option<ProcFile>| file.as_ref().and_then(|file| file.read().ok());
         let passed = |time: Timespec| Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
         // Nanoseconds on the CPU, nanoseconds in the queue for one, and how often;
@@ -190,7 +190,7 @@ impl Accounts {
         let queued_ns = schedule.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0);
         let pressed_us = read(&self.pressure).and_then(|text| parse::pressure_total_us(&text, "some"));
         let awake = passed(clock_gettime(ClockId::Monotonic));
-        Beat {
+        Heartbeat {
             at: Instant::now(),
             asleep: passed(clock_gettime(ClockId::Boottime)).saturating_sub(awake),
             queued: Duration::from_nanos(queued_ns),
@@ -241,14 +241,14 @@ impl Shared {
 }
 
 /// The pause detector of this process; it stops when dropped.
-pub struct Pulse {
+pub struct SuspendDetector {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Pulse {
+impl SuspendDetector {
     /// Starts the detector. If the host provides no thread for it, no pause is ever detected.
-    pub fn start(roll: &Arc<CpuRoll>) -> Self {
+    pub fn start(roll: &Arc<ThreadCpuRegistry>) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
         let shared = Arc::new(Shared {
             log: Mutex::new(Log::new(Accounts::open().now(), cpus)),
@@ -280,12 +280,12 @@ impl Pulse {
         if self.thread.is_none() {
             return;
         }
-        let asked = Instant::now();
+        let requested = Instant::now();
         let mut log = self.shared.log();
         log.wanted = true;
         self.shared.wake.notify_one();
         // If the beat is late, its pause counts for the next span.
-        let _ = self.shared.beaten.wait_timeout_while(log, PATIENCE, |log| log.last.at < asked);
+        let _ = self.shared.beaten.wait_timeout_while(log, PATIENCE, |log| log.last.at < requested);
     }
 
     /// How long the measurement was paused in this time, and the main reason; `None` without a pause.
@@ -294,7 +294,7 @@ impl Pulse {
     }
 }
 
-impl Drop for Pulse {
+impl Drop for SuspendDetector {
     fn drop(&mut self) {
         self.shared.log().over = true;
         self.shared.wake.notify_one();
@@ -312,7 +312,7 @@ mod tests {
     /// A log of a process with two CPUs, and its clocks, in milliseconds.
     struct Made {
         log: Log,
-        beat: Beat,
+        beat: Heartbeat,
         begun: Instant,
     }
 
@@ -320,7 +320,7 @@ mod tests {
         fn new() -> Self {
             let begun = Instant::now();
             let (asleep, queued, worked) = Default::default();
-            let beat = Beat { at: begun, asleep, queued, worked, faults: 0, pressed: Some(Duration::ZERO) };
+            let beat = Heartbeat { at: begun, asleep, queued, worked, faults: 0, pressed: Some(Duration::ZERO) };
             Self { log: Log::new(beat, 2.0), beat, begun }
         }
 
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn a_child_that_is_stopped_is_seen_while_it_is() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let pulse = Pulse::start(&CpuRoll::new());
+        let pulse = SuspendDetector::start(&ThreadCpuRegistry::new());
         pulse.watch([(child.id(), "a child")]);
         let signal = |signal| {
             let pid = rustix::process::Pid::from_child(&child);

@@ -63,7 +63,7 @@ impl Reading {
             client_run_delay_s: self.client_run_delay_s_since(earlier),
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             steal_s: self.steal_s_since(earlier),
-            strangers_cpu_s: Metric::absent("counted over whole phases alone"),
+            others_cpu_s: Metric::absent("counted over whole phases alone"),
             host_cpu_s: self.host_cpu_since(earlier, HostCpu::busy_s_since),
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
             server_ctx_switches: Metric::absent(match self.apart {

@@ -256,7 +256,7 @@ struct Gone {
     /// The number of processes in `handed_on`.
     count: u64,
     /// The last reported usage of all processes.
-    told: Used,
+    reported: Used,
 }
 
 impl Gone {
@@ -272,24 +272,24 @@ impl Gone {
     /// The CPU time of all processes, given the time read from living processes and orphans.
     fn cpu_ns(&mut self, read: u64) -> u64 {
         let (handed_on, count) = (std::mem::take(&mut self.handed_on.cpu_ns), std::mem::take(&mut self.count));
-        let fell = self.told.cpu_ns.saturating_sub(read).min(handed_on);
+        let fell = self.reported.cpu_ns.saturating_sub(read).min(handed_on);
         // Inherited time is in ticks, with user and system time each rounded down.
         let lost = if fell > 2 * count * ns_per_tick() { fell } else { 0 };
         self.orphans.cpu_ns += lost;
-        self.told.cpu_ns = self.told.cpu_ns.max(read + lost);
-        self.told.cpu_ns
+        self.reported.cpu_ns = self.reported.cpu_ns.max(read + lost);
+        self.reported.cpu_ns
     }
 
     /// The bytes of all processes, in the same way.
     fn io(&mut self, read: IoCounters) -> IoCounters {
-        let (handed_on, told) = (std::mem::take(&mut self.handed_on.io), self.told.io);
+        let (handed_on, reported) = (std::mem::take(&mut self.handed_on.io), self.reported.io);
         let lost = IoCounters {
-            read_bytes: told.read_bytes.saturating_sub(read.read_bytes).min(handed_on.read_bytes),
-            write_bytes: told.write_bytes.saturating_sub(read.write_bytes).min(handed_on.write_bytes),
+            read_bytes: reported.read_bytes.saturating_sub(read.read_bytes).min(handed_on.read_bytes),
+            write_bytes: reported.write_bytes.saturating_sub(read.write_bytes).min(handed_on.write_bytes),
         };
         self.orphans.io = self.orphans.io.plus(lost);
-        self.told.io = read.plus(lost);
-        self.told.io
+        self.reported.io = read.plus(lost);
+        self.reported.io
     }
 }
 
@@ -423,7 +423,7 @@ mod tests {
     }
 
     /// The reported total if the living processes read `left`; the orphans' usage is added to it.
-    fn told(gone: &mut Gone, left: u64) -> (u64, u64) {
+    fn reported(gone: &mut Gone, left: u64) -> (u64, u64) {
         let read = used(left).plus(gone.orphans);
         (gone.cpu_ns(read.cpu_ns) / 1_000_000_000, gone.io(read.io).write_bytes / 1_000_000)
     }
@@ -433,26 +433,26 @@ mod tests {
         // The server has used 10 s, its child 20 and that one's child 30.
         let with_all = || {
             let mut gone = Gone::default();
-            assert_eq!(told(&mut gone, 60), (60, 60));
+            assert_eq!(reported(&mut gone, 60), (60, 60));
             [20, 30].into_iter().for_each(|seconds| gone.take(used(seconds), true));
             gone
         };
         // The grandchild ended last and was reaped by another process, because its parent had ended.
         let mut orphaned = with_all();
-        assert_eq!(told(&mut orphaned, 30), (60, 60));
-        assert_eq!(told(&mut orphaned, 35), (65, 65), "what the server uses from then on is not hidden");
+        assert_eq!(reported(&mut orphaned, 30), (60, 60));
+        assert_eq!(reported(&mut orphaned, 35), (65, 65), "what the server uses from then on is not hidden");
         // The server used 3 s between the same two readings, and they are lost: 63 would be true.
         let mut meanwhile = with_all();
-        assert_eq!(told(&mut meanwhile, 33), (60, 60));
-        assert_eq!(told(&mut meanwhile, 38), (65, 65), "and no more than that: 68 are true");
+        assert_eq!(reported(&mut meanwhile, 33), (60, 60));
+        assert_eq!(reported(&mut meanwhile, 38), (65, 65), "and no more than that: 68 are true");
         // Each parent had waited for its child; meanwhile the server used 3 s.
         let mut handed_on = with_all();
-        assert_eq!(told(&mut handed_on, 63), (63, 63));
-        assert_eq!(told(&mut handed_on, 65), (65, 65));
+        assert_eq!(reported(&mut handed_on, 63), (63, 63));
+        assert_eq!(reported(&mut handed_on, 65), (65, 65));
         // The kernel dropped both, since the server ignores its children.
         let mut dropped = with_all();
-        assert_eq!(told(&mut dropped, 10), (60, 60));
-        assert_eq!(told(&mut dropped, 11), (61, 61));
+        assert_eq!(reported(&mut dropped, 10), (60, 60));
+        assert_eq!(reported(&mut dropped, 11), (61, 61));
     }
 
     /// Guards against endless sampling: at intervals of a tenth of a second, the thread that counts the clients did

@@ -4,7 +4,7 @@ use rumba_engine_api::limits::Backing;
 use rumba_results::record::{RunPlan, TrialPart, TrialPlan};
 use serde::Serialize;
 
-use super::Admitted;
+use super::Validated;
 use super::room::OnDisk;
 use crate::provision;
 use crate::registry::Registry;
@@ -65,7 +65,7 @@ pub struct Storage {
     pub backing: Backing,
 }
 
-impl Admitted {
+impl Validated {
     /// Estimates the cost of these trials of the experiment.
     pub fn forecast(&self, trials: &[TrialPlan], registry: &Registry) -> Forecast {
         let experiment = self.experiment();
@@ -137,7 +137,7 @@ mod tests {
             let set = set.into_iter().map(str::to_owned).collect();
             let overrides = Overrides { set, ..Overrides::default() };
             let experiment = read_text("a.toml", TEXT, &overrides, &registry()).unwrap();
-            let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+            let admitted = Validated::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
             admitted.forecast(&admitted.plan(&registry()), &registry())
         };
         let whole = forecast(&["clients=1"]);
@@ -160,7 +160,7 @@ mod tests {
         let existing = "[[engine]]\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
         let text = format!("{TEXT}{existing}");
         let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
-        let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+        let admitted = Validated::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
         let forecast = admitted.forecast(&admitted.plan(&registry()), &registry());
         let caches: Vec<Option<u64>> = forecast.memory.iter().map(|memory| memory.cache_bytes).collect();
         assert_eq!(caches, [Some(64 << 20), Some(64 << 20), None]);
@@ -173,15 +173,15 @@ mod tests {
         let other = "[[engine]]\nname = \"other\"\nuse = \"myrocks\"\nsettings.own_cache = \"per session\"\n";
         let experiment =
             read_text("a.toml", &format!("{TEXT}{own}{other}"), &Overrides::default(), &registry()).unwrap();
-        let admitted = Admitted::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
+        let admitted = Validated::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
         let trials = admitted.plan(&registry());
-        let told =
+        let reported =
             admitted.forecast(&trials, &registry()).memory.into_iter().map(|memory| (memory.cache_bytes, memory.cache));
-        let told: Vec<(Option<u64>, String)> = told.skip(2).collect();
-        assert_eq!(told[0], (Some(1 << 30), "1.00 GiB (own_cache)".to_owned()));
-        assert_eq!(told[1], (None, "own_cache = per session".to_owned()));
+        let reported: Vec<(Option<u64>, String)> = reported.skip(2).collect();
+        assert_eq!(reported[0], (Some(1 << 30), "1.00 GiB (own_cache)".to_owned()));
+        assert_eq!(reported[1], (None, "own_cache = per session".to_owned()));
         let planned = trials.iter().find(|trial| trial.engine.name == "own").unwrap().given_cache();
-        assert_eq!(planned.to_string(), told[0].1, "its record says the same");
+        assert_eq!(planned.to_string(), reported[0].1, "its record says the same");
     }
 
     /// Guards against a dry run that reports "0 B for 0 databases" for twelve engines on volumes.
@@ -192,14 +192,14 @@ mod tests {
             let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
             // The test does not depend on whether this host can make volumes.
             let admitted =
-                Admitted { experiment, data_base: "/nowhere/at/all".into(), notices: Vec::new(), known: Vec::new() };
+                Validated { experiment, data_base: "/nowhere/at/all".into(), notices: Vec::new(), known: Vec::new() };
             let trials = admitted.plan(&registry());
             admitted.forecast(&trials, &registry())
         };
         let in_memory = forecast("{ size = \"6GiB\", backing = \"tmpfs\" }", "1");
         assert_eq!((in_memory.databases, in_memory.volume_bytes, in_memory.disk_bytes), (0, 0, 0));
-        let told = |engine: &str| Storage { engine: engine.into(), size_bytes: 6 << 30, backing: Backing::Tmpfs };
-        assert_eq!(in_memory.storage, [told("rocksdb"), told("sqlite")]);
+        let reported = |engine: &str| Storage { engine: engine.into(), size_bytes: 6 << 30, backing: Backing::Tmpfs };
+        assert_eq!(in_memory.storage, [reported("rocksdb"), reported("sqlite")]);
         let file = forecast("{ size = \"6GiB\", backing = \"file\" }", "1, 2");
         // A load is kept outside the volume.
         assert_eq!((file.databases, file.volume_bytes), (1, 6 << 30));

@@ -1,8 +1,8 @@
 //! prepare: preflight checks. Every run, and every question whether an experiment would run, goes through here.
 //! Requests that this host cannot satisfy are refused before anything is made, and the limits are settled.
 //!
-//! [`Admitted::new`] takes a checked experiment and settles its limits. [`Admitted::check`] checks directories and
-//! space for its trials. [`Admitted::prepare`] does both and adds the host's conditions. From then on the experiment
+//! [`Validated::new`] takes a checked experiment and settles its limits. [`Validated::check`] checks directories and
+//! space for its trials. [`Validated::prepare`] does both and adds the host's conditions. From then on the experiment
 //! does not change, because only this module makes these values.
 
 mod error;
@@ -42,7 +42,7 @@ pub struct Allowed {
 
 /// An experiment with the limits that this host enforces.
 #[derive(Clone, Debug)]
-pub struct Admitted {
+pub struct Validated {
     experiment: Experiment,
     data_base: PathBuf,
     /// Warnings before the first trial.
@@ -51,7 +51,7 @@ pub struct Admitted {
     known: Vec<Warning>,
 }
 
-impl Admitted {
+impl Validated {
     /// Admits an experiment with data directories below `data_base`, and changes nothing.
     ///
     /// # Errors
@@ -64,9 +64,10 @@ impl Admitted {
         let few = plan::few_repeats(&experiment);
         let same = experiment.same_engines.iter().cloned();
         let unused = experiment.unused_memory.iter().cloned();
-        let told_first = experiment.left_out.iter().cloned().chain(few).chain(same);
-        let notices = told_first.chain(tight.iter().map(placed)).chain(unused).collect();
-        let tight = tight.iter().map(|shortage| told(&shortage.mistake, shortage.mistake.problem.clone()));
+        let reported_first = experiment.left_out.iter().cloned().chain(few).chain(same);
+        let notices =
+            reported_first.chain(tight.iter().map(placed)).chain(unused).chain(closed_loop(&experiment)).collect();
+        let tight = tight.iter().map(|shortage| reported(&shortage.mistake, shortage.mistake.problem.clone()));
         let known = unlimited.into_iter().chain(tight).collect();
         let data_base = data_base.to_owned();
         Ok(Self { experiment: Experiment { engines, ..experiment }, data_base, notices, known })
@@ -102,7 +103,7 @@ impl Admitted {
     /// Prepares these trials, and gathers the conditions of their results.
     ///
     /// # Errors
-    /// As [`Admitted::check`].
+    /// As [`Validated::check`].
     pub fn prepare(self, trials: Vec<TrialPlan>, registry: &Registry) -> Result<Prepared, Refusal> {
         self.check(&trials, registry)?;
         let Self { experiment, data_base, known, .. } = self;
@@ -185,13 +186,21 @@ fn tight_memory(experiment: &Experiment, allowed: Allowed) -> Result<Vec<Shortag
     }
 }
 
+/// Warns that a run over an existing server is not bounded: its owner may need a part of the server.
+fn closed_loop(experiment: &Experiment) -> Option<Warning> {
+    let is_bounded = experiment.run.rate.is_some() || experiment.run.search.is_some();
+    let existing = experiment.engines.iter().find(|engine| engine.is_existing()).filter(|_| !is_bounded)?;
+    let message = format!("closed loop: the clients take all that the server of {} has", existing.name);
+    Some(Warning::new("closed-loop", message, "bound the load with a rate, for example --set rate=1000"))
+}
+
 /// A shortage with its place in the experiment's file.
 fn placed(Shortage { mistake, .. }: &Shortage) -> Warning {
     let place = mistake.place().map(|place| format!("{place}: ")).unwrap_or_default();
-    told(mistake, format!("{place}{}", mistake.problem))
+    reported(mistake, format!("{place}{}", mistake.problem))
 }
 
-fn told(mistake: &SpecError, message: String) -> Warning {
+fn reported(mistake: &SpecError, message: String) -> Warning {
     Warning::new("memory-tight", message, &mistake.remedy)
 }
 
@@ -228,12 +237,12 @@ fn enforceable(engine: &EngineConfig, data_base: &Path) -> Result<(Limits, Vec<W
     if !engine.is_existing() {
         return limits::enforceable(&engine.limits, data_base);
     }
-    let asked =
+    let requested =
         [engine.limits.memory_bytes.map(|_| limits::MEMORY), engine.limits.storage.as_ref().map(|_| limits::STORAGE)];
     let outside = |limit: &str| {
         let message =
             format!("{limit} is not in force: the server of {} runs already, where others put it", engine.name);
         Warning::new("limit-not-enforced", message, "give `limits` to the [[engine]]s alone that rumba starts")
     };
-    Ok((Limits::default(), asked.into_iter().flatten().map(outside).collect()))
+    Ok((Limits::default(), requested.into_iter().flatten().map(outside).collect()))
 }

@@ -112,7 +112,7 @@ fn most_kept(trials: &[TrialPlan], allocated: impl Fn(&TrialPlan) -> u64) -> (u6
 /// Refuses limited storage that the engine's database would fill.
 fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(), Refusal> {
     let needed = logical.saturating_mul(TIMES_DATA).saturating_add(allocated);
-    let beside = match allocated {
+    let adjacent = match allocated {
         0 => String::new(),
         _ => format!(", beside {} of log that it allocates at once", show_bytes(allocated as f64)),
     };
@@ -120,7 +120,7 @@ fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(
         Some(storage) if storage.size_bytes < needed => Err(Refusal::NoRoom {
             problem: format!(
                 "{}: limits.storage.size is {}; this data set may need {} ({} of rows, and engines take up to \
-                 {TIMES_DATA} times that{beside})",
+                 {TIMES_DATA} times that{adjacent})",
                 engine.name,
                 show_bytes(storage.size_bytes as f64),
                 show_bytes(needed as f64),
@@ -137,21 +137,21 @@ fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(
 fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refusal> {
     let OnDisk { allocated_bytes, kept, working, volume_bytes } = *disk;
     let needed = disk.bytes(logical);
-    let mut beside = match kept {
+    let mut adjacent = match kept {
         0 => String::new(),
         _ => format!("; {kept} kept for the repeats and {working} at work"),
     };
     if allocated_bytes > 0 {
-        beside += &format!("; {} of log that they allocate at once", show_bytes(allocated_bytes as f64));
+        adjacent += &format!("; {} of log that they allocate at once", show_bytes(allocated_bytes as f64));
     }
     if volume_bytes > 0 {
-        beside += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
+        adjacent += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
     }
     match provision::free_bytes(data_base) {
         Ok(free) if free < needed => Err(Refusal::NoRoom {
             problem: format!(
                 "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to \
-                 {TIMES_DATA} times that{beside})",
+                 {TIMES_DATA} times that{adjacent})",
                 data_base.display(),
                 show_bytes(free as f64),
                 show_bytes(needed as f64),

@@ -32,11 +32,11 @@ fn refusal<T>(admitted: Result<T, Refusal>) -> String {
 }
 
 #[test]
-fn a_workload_is_bound_once_however_many_ask_for_it() {
+fn workload_is_configured_once_for_any_number_of_users() {
     let (base, load) = (tempfile::tempdir().unwrap(), PaperLoad::default());
     let bound = Arc::clone(&load.bound);
     let registry = with_load(load);
-    let admitted = Admitted::new(read("", &registry), base.path(), ANY).unwrap();
+    let admitted = Validated::new(read("", &registry), base.path(), ANY).unwrap();
     let trials = admitted.plan(&registry);
     let prepared = admitted.prepare(trials, &registry).unwrap();
     assert_eq!(prepared.trials().len(), 2);
@@ -44,10 +44,24 @@ fn a_workload_is_bound_once_however_many_ask_for_it() {
     assert_eq!(bound.load(Relaxed), 1);
 }
 
+/// Guards against an overloaded server of others.
+#[test]
+fn run_over_an_existing_server_warns_unless_its_rate_is_bounded() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    let notices = |rate: Option<f64>| {
+        let mut experiment = read("", &registry);
+        experiment.engines[0].server = Some("mysql://root@127.0.0.1/lab".to_owned());
+        experiment.run.rate = rate;
+        let admitted = Validated::new(experiment, base.path(), ANY).unwrap();
+        admitted.notices().iter().filter(|warning| warning.code == "closed-loop").count()
+    };
+    assert_eq!((notices(None), notices(Some(100.0))), (1, 0));
+}
+
 #[test]
 fn foreign_directory_is_refused_before_anything_is_created() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
-    let admitted = Admitted::new(read("", &registry), base.path(), ANY).unwrap();
+    let admitted = Validated::new(read("", &registry), base.path(), ANY).unwrap();
     let trials = admitted.plan(&registry);
     admitted.check(&trials, &registry).unwrap();
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0, "a look touches nothing");
@@ -80,16 +94,16 @@ fn tight_memory_is_refused_at_its_line_or_reported_if_allowed() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     // The need is 100 MiB, 1.5 times the cache, and 6 MiB for clients.
     let experiment = || read("cache = \"64MiB\"\nlimits.memory = \"128MiB\"\n", &registry);
-    let Err(Refusal::Spec(mistake)) = Admitted::new(experiment(), base.path(), ANY) else { panic!("it was let in") };
+    let Err(Refusal::Spec(mistake)) = Validated::new(experiment(), base.path(), ANY) else { panic!("it was let in") };
     assert_eq!(mistake.place().as_deref(), Some("e.toml:10:17"));
     assert!(mistake.remedy.contains("--allow-tight-memory"), "{}", mistake.remedy);
-    let admitted = Admitted::new(experiment(), base.path(), Allowed { tight_memory: true, ..ANY }).unwrap();
+    let admitted = Validated::new(experiment(), base.path(), Allowed { tight_memory: true, ..ANY }).unwrap();
     let [tight] = admitted.notices() else { panic!("{:?}", admitted.notices()) };
     assert!(tight.code == "memory-tight" && tight.message.starts_with("e.toml:10:17: "), "{tight:?}");
     let trials = admitted.plan(&registry);
     let prepared = admitted.prepare(trials, &registry).unwrap();
-    let told = prepared.warnings().iter().find(|warning| warning.code == "memory-tight").unwrap();
-    assert!(told.message.starts_with("limits.memory"), "a reader of the results has no file: {told:?}");
+    let reported = prepared.warnings().iter().find(|warning| warning.code == "memory-tight").unwrap();
+    assert!(reported.message.starts_with("limits.memory"), "a reader of the results has no file: {reported:?}");
 }
 
 /// Guards against reports of a limit that the server was never under. The dry run, the first lines of a report and
@@ -99,15 +113,15 @@ fn limits_on_an_existing_server_are_refused_or_reported() {
     let (base, registry) = (tempfile::tempdir().unwrap(), registry());
     let theirs = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n\
                   limits = { memory = \"64MiB\", storage = \"slow-ssd\" }\n";
-    let words = refusal(Admitted::new(read(theirs, &registry), base.path(), Allowed::default()));
+    let words = refusal(Validated::new(read(theirs, &registry), base.path(), Allowed::default()));
     let why = "theirs: limits.memory is not in force: the server of theirs runs already, where others put it";
     assert!(words.starts_with(why), "{words}");
-    let admitted = Admitted::new(read(theirs, &registry), base.path(), ANY).unwrap();
+    let admitted = Validated::new(read(theirs, &registry), base.path(), ANY).unwrap();
     assert!(admitted.experiment().engines[1].limits.is_none(), "{:?}", admitted.experiment().engines[1]);
     let forecast = admitted.forecast(&[], &registry);
     assert!(forecast.memory[1].limit_bytes.is_none() && forecast.storage.is_empty(), "{forecast:?}");
     let prepared = admitted.prepare(Vec::new(), &registry).unwrap();
-    let told = prepared.warnings().iter().filter(|warning| warning.code == "limit-not-enforced");
-    let limits: Vec<&str> = told.filter_map(|warning| warning.message.split(' ').next()).collect();
+    let reported = prepared.warnings().iter().filter(|warning| warning.code == "limit-not-enforced");
+    let limits: Vec<&str> = reported.filter_map(|warning| warning.message.split(' ').next()).collect();
     assert_eq!(limits, ["limits.memory", "limits.storage"]);
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::checked_dir::{CheckedDir, PASSABLE, remove_empty};
 use super::error::ProvisionError;
-use super::ledger::{Kind, Ledger, Registration};
-use super::marker::{self, Marker};
+use super::ledger::{Kind, Registration, ResourceRegistry};
+use super::marker::{self, OwnerTag};
 use super::owner::{Life, Owner};
 use super::stray_processes;
 use super::trust::Objection;
@@ -32,7 +32,7 @@ const COUNT_AS_EMPTY: [&str; 2] = ["lost+found", marker::UNFINISHED_NAME];
 /// A data directory of this process. It is removed when dropped, unless the user keeps it.
 #[derive(Debug)]
 pub struct DataDir {
-    marker: Marker,
+    marker: OwnerTag,
     /// Device and inode, which distinguish it from any other directory at the path.
     id: (u64, u64),
     registration: Registration,
@@ -54,12 +54,17 @@ impl DataDir {
     /// # Errors
     /// [`ProvisionError::Foreign`] when it has contents that rumba did not make, [`ProvisionError::Untrusted`] when
     /// another user could change them, [`ProvisionError::InUse`] when its owner lives; other errors name their remedy.
-    pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
+    pub fn create(path: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
         Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
     }
 
-    fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
+    fn take(
+        path: &Path,
+        owner: &Owner,
+        ledger: &ResourceRegistry,
+        mut made: Vec<PathBuf>,
+    ) -> Result<Self, ProvisionError> {
         let (dir, _lock) = lock(path)?;
         if let Some(leftover) = may_take(&dir)? {
             stray_processes::end(&stray_processes::mark(path, &leftover.owner), path)?;
@@ -69,7 +74,7 @@ impl DataDir {
         // Register before writing the marker. A kill in between leaves an entry without a directory, which is harmless,
         // and never the reverse.
         let registration = ledger.register(&KIND, path, owner)?;
-        let marker = Marker::new(path.to_owned(), owner.clone(), made);
+        let marker = OwnerTag::new(path.to_owned(), owner.clone(), made);
         marker.write()?;
         // From here on, dropping the value undoes it.
         let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
@@ -81,15 +86,15 @@ impl DataDir {
     ///
     /// # Errors
     /// When its owner lives, or it was kept for the user.
-    pub fn adopt(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Option<Self>, ProvisionError> {
+    pub fn adopt(path: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Option<Self>, ProvisionError> {
         let Some(found) = CheckedDir::find(path)? else { return Ok(None) };
         let (dir, _lock) = lock(found.path())?;
-        let Some(leftover) = Marker::read(&dir)? else { return Ok(None) };
+        let Some(leftover) = OwnerTag::read(&dir)? else { return Ok(None) };
         let path = dir.path();
         refuse_unless_leftover(path, &leftover)?;
         stray_processes::end(&stray_processes::mark(path, &leftover.owner), path)?;
         let registration = ledger.register(&KIND, path, owner)?;
-        let marker = Marker::new(path.to_owned(), owner.clone(), leftover.made);
+        let marker = OwnerTag::new(path.to_owned(), owner.clone(), leftover.made);
         marker.write()?;
         Ok(Some(Self { marker, id: dir.id()?, registration, keep: false, removed: false }))
     }
@@ -115,7 +120,7 @@ impl DataDir {
     /// When its marker belongs to another user or another directory.
     pub fn kept(path: &Path) -> Result<Option<PathBuf>, ProvisionError> {
         let Some(dir) = CheckedDir::at(path)? else { return Ok(None) };
-        Ok(Marker::read(&dir)?.filter(|marker| marker.kept).map(|_| path.join(ENGINE)))
+        Ok(OwnerTag::read(&dir)?.filter(|marker| marker.kept).map(|_| path.join(ENGINE)))
     }
 
     /// The path where clients note acknowledged commits before a kill; it is removed with the data.
@@ -193,7 +198,7 @@ impl Drop for DataDir {
 /// left alone.
 fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return Ok(()) };
-    match Marker::read(&dir)? {
+    match OwnerTag::read(&dir)? {
         Some(marker) if marker.owner == *owner && !marker.kept => {
             stray_processes::end(&stray_processes::mark(path, owner), path)?;
             remove(&dir, &marker)
@@ -208,7 +213,7 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 /// When this is unknown, because its marker is invalid or belongs to another user.
 fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     let Some(dir) = CheckedDir::at(path)? else { return Ok(false) };
-    Ok(Marker::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
+    Ok(OwnerTag::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
 }
 
 /// Makes the directory and missing ones above it. Returns its path without links, and those that were made, innermost
@@ -227,14 +232,14 @@ fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
     let Some(parent) = path.parent() else { return Vec::new() };
     let Ok(Some(dir)) = CheckedDir::at(parent) else { return Vec::new() };
     let names = dir.names().unwrap_or_default();
-    let markers = names.iter().filter_map(|name| Marker::read(&dir.below(name).ok()??).ok()?);
-    let above = |marker: Marker| marker.made.into_iter().filter(|made| parent.starts_with(made)).collect::<Vec<_>>();
+    let markers = names.iter().filter_map(|name| OwnerTag::read(&dir.below(name).ok()??).ok()?);
+    let above = |marker: OwnerTag| marker.made.into_iter().filter(|made| parent.starts_with(made)).collect::<Vec<_>>();
     markers.map(above).max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Refuses a directory that may not be taken; returns the marker of a leftover.
-pub fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionError> {
-    let marker = Marker::read(dir)?;
+pub fn may_take(dir: &CheckedDir) -> Result<Option<OwnerTag>, ProvisionError> {
+    let marker = OwnerTag::read(dir)?;
     match &marker {
         Some(leftover) => refuse_unless_leftover(dir.path(), leftover)?,
         None => refuse_unless_empty(dir)?,
@@ -247,7 +252,7 @@ pub fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> 
     CheckedDir::lock(path)?.ok_or_else(|| ProvisionError::NotADirectory { path: path.to_owned() })
 }
 
-fn refuse_unless_leftover(path: &Path, marker: &Marker) -> Result<(), ProvisionError> {
+fn refuse_unless_leftover(path: &Path, marker: &OwnerTag) -> Result<(), ProvisionError> {
     let (path, owner) = (path.to_owned(), Box::new(marker.owner.clone()));
     if marker.kept {
         return Err(ProvisionError::Kept { path, owner });
@@ -271,7 +276,7 @@ fn refuse_unless_empty(dir: &CheckedDir) -> Result<(), ProvisionError> {
 
 /// Removes the engine's data, then the marker, then the directories that were made. In another order, a kill would
 /// leave data without a marker, which counts as foreign.
-fn remove(dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
+fn remove(dir: &CheckedDir, marker: &OwnerTag) -> Result<(), ProvisionError> {
     dir.require_own()?;
     remove_data(dir)?;
     dir.remove_file(marker::NAME)?;

@@ -72,7 +72,7 @@ pub enum ProvisionError {
     },
     /// The marker is not readable, so nothing is known about the directory.
     #[error("{}: {reason}; if its data is not needed, remove the directory yourself", shown(path))]
-    Marker {
+    OwnerTag {
         /// The marker.
         path: PathBuf,
         /// The problem with the marker.
@@ -83,7 +83,7 @@ pub enum ProvisionError {
     Untrusted {
         /// The file or directory.
         path: PathBuf,
-        /// The reason, as text: `it belongs to nobody (65534)`.
+        /// The reason, as text: `it belongs to no_user (65534)`.
         objection: String,
         /// The remedy.
         remedy: String,

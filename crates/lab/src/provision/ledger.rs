@@ -76,11 +76,11 @@ impl fmt::Display for Leftover {
 
 /// The ledger of a user.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct ResourceRegistry {
     dir: Arc<CheckedDir>,
 }
 
-impl Ledger {
+impl ResourceRegistry {
     /// The user's ledger, in `$XDG_STATE_HOME/rumba`, else `~/.local/state/rumba`. If neither is writable, it is in the
     /// user's own directory within the directory for temporary files.
     ///
@@ -207,7 +207,7 @@ impl Ledger {
     /// An entry and the kind of its resource, if the entry still exists.
     fn read(&self, entry: &str, kinds: &[Kind]) -> Result<Option<(Kind, Entry)>, ProvisionError> {
         let Some(json) = self.dir.read(entry, LONGEST)? else { return Ok(None) };
-        let wrong = |reason: String| ProvisionError::Marker {
+        let wrong = |reason: String| ProvisionError::OwnerTag {
             path: self.dir.path().join(entry),
             reason: format!("not an entry of this rumba's ledger: {reason}"),
         };

@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 << 10;
 
 /// The contents of a marker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marker {
+pub struct OwnerTag {
     format: u32,
     /// The directory that it marks. A copy of a data directory has the marker of the original and is not rumba's.
     pub path: PathBuf,
@@ -35,7 +35,7 @@ pub struct Marker {
     pub made: Vec<PathBuf>,
 }
 
-impl Marker {
+impl OwnerTag {
     pub fn new(path: PathBuf, owner: Owner, made: Vec<PathBuf>) -> Self {
         Self { format: FORMAT, path, owner, kept: false, made }
     }
@@ -43,11 +43,11 @@ impl Marker {
     /// The marker of a directory, if it has one. Both must belong to this user.
     ///
     /// # Errors
-    /// [`ProvisionError::Untrusted`] when they do not, [`ProvisionError::Marker`] when it is no marker of this
+    /// [`ProvisionError::Untrusted`] when they do not, [`ProvisionError::OwnerTag`] when it is no marker of this
     /// directory.
     pub fn read(dir: &CheckedDir) -> Result<Option<Self>, ProvisionError> {
         dir.require_own()?;
-        let wrong = |reason: String| ProvisionError::Marker { path: dir.path().join(NAME), reason };
+        let wrong = |reason: String| ProvisionError::OwnerTag { path: dir.path().join(NAME), reason };
         let Some(json) = dir.read(NAME, LONGEST)? else { return Ok(None) };
         let marker: Self = serde_json::from_slice(&json).map_err(|error| wrong(format!("not a marker: {error}")))?;
         if marker.format != FORMAT {

@@ -1,7 +1,7 @@
 //! Managed resources: everything that a run makes on the host names its owner. Foreign data is therefore never touched,
 //! and nothing is left behind, even after a kill -9.
 //!
-//! A data directory has a marker file, and the user's [`Ledger`] lists all managed resources. Both name the owning
+//! A data directory has a marker file, and the user's [`ResourceRegistry`] lists all managed resources. Both name the owning
 //! process. Servers that a trial has started carry its mark in their environment.
 //!
 //! Other users may have forged this wherever they can write. A marker or entry therefore counts only where no user but
@@ -20,7 +20,7 @@ mod trust;
 
 pub use data_dir::{DataDir, KIND as DATA_DIRECTORY};
 pub use error::ProvisionError;
-pub use ledger::{Kind, Ledger, Leftover, Registration};
+pub use ledger::{Kind, Leftover, Registration, ResourceRegistry};
 pub use owner::{Life, NO_TRIAL, Owner, ProcessId};
 pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
@@ -31,7 +31,7 @@ use rumba_results::printable::fits_on_a_line;
 pub(crate) use checked_dir::{CheckedDir, PASSABLE, remove_empty};
 pub(crate) use data_dir::{lock, make, may_take};
 pub(crate) use error::Doing;
-pub(crate) use marker::{Marker, NAME as MARKER};
+pub(crate) use marker::{NAME as MARKER, OwnerTag};
 pub(crate) use trust::Objection;
 
 /// Refuses a path with control characters: it would appear in errors, tables and the ledger.

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_tells_apart_what_has_the_same_path() {
+    fn owner_tag_distinguishes_owners_of_the_same_path() {
         let owner = Owner::this_process("test", 1).unwrap();
         let mut elsewhere = owner.clone();
         elsewhere.process.pid_namespace = "pid:[1]".to_owned();

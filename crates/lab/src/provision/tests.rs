@@ -5,19 +5,19 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::marker::Marker;
+use super::marker::OwnerTag;
 use super::*;
 
 /// A directory with its own ledger.
 pub(crate) struct Host {
     root: tempfile::TempDir,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: ResourceRegistry,
 }
 
 impl Host {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let ledger = Ledger::at(&root.path().join("state")).unwrap();
+        let ledger = ResourceRegistry::at(&root.path().join("state")).unwrap();
         Self { root, ledger }
     }
 
@@ -172,7 +172,7 @@ fn a_leftover_that_another_run_took_meanwhile_is_let_be() {
 }
 
 #[test]
-fn files_that_a_user_put_beside_the_data_stay() {
+fn user_files_next_to_the_data_are_kept() {
     let host = Host::new();
     let path = host.leave("data");
     fs::write(path.join("notes"), "mine").unwrap();
@@ -244,7 +244,7 @@ fn a_marker_that_cannot_be_understood_protects_the_directory() {
     for text in ["", "{}", "not json"] {
         fs::create_dir_all(host.path("odd")).unwrap();
         fs::write(host.path("odd/.rumba"), text).unwrap();
-        assert!(matches!(host.create("odd").unwrap_err(), ProvisionError::Marker { .. }), "{text}");
+        assert!(matches!(host.create("odd").unwrap_err(), ProvisionError::OwnerTag { .. }), "{text}");
     }
 }
 
@@ -281,7 +281,7 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
     assert_eq!(host.entries(), 0);
     host.create("data").unwrap().remove().unwrap();
     // Killed after the marker, before the engine's directory was made.
-    Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
+    OwnerTag::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
     host.create("data").unwrap().remove().unwrap();
     assert!(!path.exists());
 }
@@ -341,7 +341,7 @@ fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_read_is_told() {
+fn unreadable_registry_entry_is_reported() {
     let host = Host::new();
     host.leave("data");
     assert!(host.ledger.unreadable(&[DATA_DIRECTORY]).unwrap().is_empty());
@@ -354,7 +354,7 @@ fn an_entry_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn what_is_of_a_kind_that_nobody_here_knows_is_told_and_let_be() {
+fn unknown_resource_kind_is_reported_and_left_in_place() {
     let host = Host::new();
     let path = host.leave("data");
     assert_eq!(host.ledger.leftovers(&[]).unwrap().len(), 0);

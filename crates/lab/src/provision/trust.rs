@@ -29,7 +29,7 @@ pub struct Trust {
 /// Why something is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// The text for a person: `it belongs to nobody (65534)`.
+    /// The text for a person: `it belongs to no_user (65534)`.
     pub words: String,
     /// Whether removing a permission would fix it.
     pub is_mode: bool,
@@ -105,7 +105,7 @@ fn has_access_list(file: BorrowedFd<'_>) -> bool {
     rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok_and(|bytes| bytes > 0)
 }
 
-/// A user or group as in passwd(5) or group(5): `nobody (65534)`, or the number alone.
+/// A user or group as in passwd(5) or group(5): `no_user (65534)`, or the number alone.
 fn name(list: &str, number: u32) -> String {
     let text = fs::read_to_string(list).unwrap_or_default();
     let name = text.lines().find_map(|line| {

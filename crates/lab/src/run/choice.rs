@@ -36,17 +36,17 @@ impl Driving {
     ///
     /// With an embedded engine the client's thread does the engine's work and never waits, so each client gets a
     /// thread. For servers, docs/performance.md has the rule and its reason.
-    pub fn choose(asked: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
-        Self::choose_on(&Cores::of_this_process(), asked, place, clients)
+    pub fn choose(requested: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
+        Self::choose_on(&Cores::of_this_process(), requested, place, clients)
     }
 
-    fn choose_on(cores: &Cores, asked: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
+    fn choose_on(cores: &Cores, requested: DriverKind, place: &ProcessLocation, clients: u32) -> Self {
         let threads_per_core = match place {
             ProcessLocation::Embedded => usize::MAX,
             ProcessLocation::Server { pid: Some(_), .. } if cores.are_all => THREADS_PER_SHARED_CORE,
             ProcessLocation::Server { .. } => THREADS_PER_OWN_CORE,
         };
-        let wants_loops = match asked {
+        let wants_loops = match requested {
             DriverKind::Threads => false,
             DriverKind::Loops => true,
             DriverKind::Auto => clients as usize > threads_per_core.saturating_mul(cores.count),
@@ -102,38 +102,38 @@ mod tests {
     const HERE: ProcessLocation = ProcessLocation::Server { pid: Some(1), data_dir: None };
     const ELSEWHERE: ProcessLocation = ProcessLocation::Server { pid: None, data_dir: None };
 
-    fn told_on(are_all: bool, asked: DriverKind, place: &ProcessLocation, clients: u32) -> String {
-        Driving::choose_on(&Cores { count: 4, are_all }, asked, place, clients).to_string()
+    fn reported_on(are_all: bool, requested: DriverKind, place: &ProcessLocation, clients: u32) -> String {
+        Driving::choose_on(&Cores { count: 4, are_all }, requested, place, clients).to_string()
     }
 
-    fn told(asked: DriverKind, place: &ProcessLocation, clients: u32) -> String {
-        told_on(true, asked, place, clients)
+    fn reported(requested: DriverKind, place: &ProcessLocation, clients: u32) -> String {
+        reported_on(true, requested, place, clients)
     }
 
     #[test]
     fn auto_driver_gives_embedded_engines_a_thread_per_client() {
-        assert_eq!(told(DriverKind::Auto, &ProcessLocation::Embedded, 1), "threads, 1 thread");
-        assert_eq!(told(DriverKind::Auto, &ProcessLocation::Embedded, 256), "threads, 256 threads");
+        assert_eq!(reported(DriverKind::Auto, &ProcessLocation::Embedded, 1), "threads, 1 thread");
+        assert_eq!(reported(DriverKind::Auto, &ProcessLocation::Embedded, 256), "threads, 256 threads");
     }
 
     #[test]
     fn auto_takes_loops_for_many_connections() {
-        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 16), "threads, 16 threads");
-        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 17), "loops, 2 threads");
-        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 256), "loops, 4 threads");
+        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 16), "threads, 16 threads");
+        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 17), "loops, 2 threads");
+        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 256), "loops, 4 threads");
     }
 
     #[test]
     fn server_on_same_cores_raises_the_threads_driver_threshold() {
-        assert_eq!(told(DriverKind::Auto, &HERE, 128), "threads, 128 threads");
-        assert_eq!(told(DriverKind::Auto, &HERE, 129), "loops, 4 threads");
-        assert_eq!(told_on(false, DriverKind::Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
+        assert_eq!(reported(DriverKind::Auto, &HERE, 128), "threads, 128 threads");
+        assert_eq!(reported(DriverKind::Auto, &HERE, 129), "loops, 4 threads");
+        assert_eq!(reported_on(false, DriverKind::Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
     }
 
     #[test]
     fn explicit_driver_is_used_and_loops_start_no_surplus_threads() {
-        assert_eq!(told(DriverKind::Loops, &ProcessLocation::Embedded, 2), "loops, 1 thread");
-        assert_eq!(told(DriverKind::Loops, &HERE, 1), "loops, 1 thread");
-        assert_eq!(told(DriverKind::Threads, &HERE, 1024), "threads, 1024 threads");
+        assert_eq!(reported(DriverKind::Loops, &ProcessLocation::Embedded, 2), "loops, 1 thread");
+        assert_eq!(reported(DriverKind::Loops, &HERE, 1), "loops, 1 thread");
+        assert_eq!(reported(DriverKind::Threads, &HERE, 1024), "threads, 1024 threads");
     }
 }

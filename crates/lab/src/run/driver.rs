@@ -23,7 +23,7 @@ use super::pace::{ClientPace, Due, Turns};
 use super::queue::{Queue, seed_of, share_of};
 use super::stop::{RunClock, Stop};
 use super::threads;
-use crate::meter::{CpuRoll, Role};
+use crate::meter::{Role, ThreadCpuRegistry};
 
 /// The times at which clients' operations are due.
 #[derive(Clone, Copy, Debug)]
@@ -152,13 +152,13 @@ impl Made {
     ///
     /// # Errors
     /// When a client cannot be made, or the host provides too few threads: no client then runs.
-    pub fn new(plan: &Plan, make: &Make, roll: &Arc<CpuRoll>) -> Result<Self, EngineError> {
+    pub fn new(plan: &Plan, make: &Make, roll: &Arc<ThreadCpuRegistry>) -> Result<Self, EngineError> {
         if let Driving::Threads { threads } = plan.driving {
             threads::allow(threads, plan.kinds)?;
         }
         let stop = Arc::<Stop>::default();
-        let (tell_made, made) = channel();
-        let (tell_end, ends) = channel();
+        let (report_made, made) = channel();
+        let (report_end, ends) = channel();
         let count = plan.driving.threads();
         let cells: Vec<_> = (0..count).map(|_| Arc::new(Cells::new(plan.kinds))).collect();
         let in_flight: Vec<_> = (0..plan.clients).map(|_| Arc::<InFlight>::default()).collect();
@@ -174,9 +174,9 @@ impl Made {
                 in_flight: in_flight.clone(),
                 queues: queues.clone(),
                 stop: stop.clone(),
-                tell_made: tell_made.clone(),
+                report_made: report_made.clone(),
                 started,
-                tell_end: tell_end.clone(),
+                report_end: report_end.clone(),
             };
             let (make, roll) = (make.clone(), roll.clone());
             let body = move || {
@@ -194,7 +194,7 @@ impl Made {
             }
             starts.push(start);
         }
-        drop((tell_made, tell_end));
+        drop((report_made, report_end));
         for end in made {
             // The other threads stop after the client that they are making.
             end.unwrap_or_else(|error| {
@@ -375,9 +375,9 @@ struct Thread {
     in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
     stop: Arc<Stop>,
-    tell_made: Sender<Result<(), EngineError>>,
+    report_made: Sender<Result<(), EngineError>>,
     started: Receiver<RunClock>,
-    tell_end: Sender<(Instant, Result<(), EngineError>)>,
+    report_end: Sender<(Instant, Result<(), EngineError>)>,
 }
 
 impl Thread {
@@ -389,13 +389,13 @@ impl Thread {
         drop(make);
         let (waits, clients) = match ready {
             Ok(ready) => ready,
-            Err(error) => return tell(&self.tell_made, Err(error)),
+            Err(error) => return notify(&self.report_made, Err(error)),
         };
-        let Thread { plan, cells, in_flight, queues, stop, tell_made, started, tell_end, .. } = self;
+        let Thread { plan, cells, in_flight, queues, stop, report_made, started, report_end, .. } = self;
         cells.touch();
         let _counting = count_with(cells.conflicts.clone());
-        tell(&tell_made, Ok(()));
-        drop(tell_made);
+        notify(&report_made, Ok(()));
+        drop(report_made);
         let Ok(clock) = started.recv() else {
             return; // Another client could not be made.
         };
@@ -410,13 +410,13 @@ impl Thread {
             Some(waits) => {
                 let clients = paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect();
                 let lateness = Lateness::new(cells.clone(), clock.clone());
-                waits.run(clients, lateness, |end| tell(&tell_end, (Instant::now(), end)));
+                waits.run(clients, lateness, |end| notify(&report_end, (Instant::now(), end)));
             }
             None => {
                 stop.wakes(unparker());
                 paced.for_each(|(client, pace)| {
                     let end = run_alone(client, pace);
-                    tell(&tell_end, (Instant::now(), end));
+                    notify(&report_end, (Instant::now(), end));
                 });
             }
         }
@@ -447,7 +447,7 @@ impl Thread {
 /// Clients with their addresses.
 type Clients = Vec<(ClientAddress, Box<dyn Client>)>;
 
-fn tell<T>(whom: &Sender<T>, what: T) {
+fn notify<T>(whom: &Sender<T>, what: T) {
     // The receiver outlives every client unless the trial is being torn down.
     let _ = whom.send(what);
 }

@@ -36,7 +36,7 @@ fn start(driving: Driving, schedule: Schedule, gate: &Gate) -> Running {
     let gate = gate.clone();
     let make = move |_| {
         let gate = gate.clone();
-        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Ask], u64::MAX) }
+        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Request], u64::MAX) }
             .boxed())
     };
     made_for(driving, CLIENTS, schedule, make).unwrap().start()
@@ -154,7 +154,7 @@ fn stuck_client_holds_no_arrival_from_a_free_client() {
     let held = gate.clone();
     let make = move |client| {
         let gate = if client == 0 { held.clone() } else { Gate::default() };
-        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Ask], u64::MAX) }
+        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Request], u64::MAX) }
             .boxed())
     };
     let schedule = Schedule::open(300.0, QueueKind::Shared, 7);
@@ -182,7 +182,7 @@ fn clients_of_a_closed_loop_start_spread_over_its_first_second() {
         let log = log.clone();
         Ok(ScriptedClient {
             log: Box::new(move || log.lock().unwrap().push(Instant::now())),
-            ..ScriptedClient::new(&[Action::Ask], 1)
+            ..ScriptedClient::new(&[Action::Request], 1)
         }
         .boxed())
     };

@@ -87,15 +87,15 @@ impl Loop {
         Ok(Self { driver: Rc::new(LoopDriver { poller, wait: Cell::default() }), woken, stop, turns })
     }
 
-    /// Runs the clients on the current thread, until all have ended; `tell` is called with each end.
-    pub fn run(self, clients: Vec<Paced>, lateness: Lateness, tell: impl FnMut(Result<(), EngineError>)) {
+    /// Runs the clients on the current thread, until all have ended; `notify` is called with each end.
+    pub fn run(self, clients: Vec<Paced>, lateness: Lateness, notify: impl FnMut(Result<(), EngineError>)) {
         let _driven = drive_with(self.driver.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
         // The waker of any client works: after each wake-up the loop checks the signals.
         self.stop.wakes(self.woken.waker(0));
-        let told = self.stop.told();
-        Turning { alive: slots.len(), slots, timers, lateness, tell, told, of: &self }.run();
+        let reported = self.stop.reported();
+        Turning { alive: slots.len(), slots, timers, lateness, notify, reported, of: &self }.run();
     }
 
     fn slot(&self, client: usize, (mut client_itself, mut pace): Paced) -> Slot {
@@ -113,8 +113,8 @@ struct Turning<'a, T> {
     /// Clients that have not ended.
     alive: usize,
     /// The signals that waiting clients have last seen.
-    told: SignalState,
-    tell: T,
+    reported: SignalState,
+    notify: T,
 }
 
 impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
@@ -177,11 +177,11 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
 
     /// When the signals change, clients that wait for a time are polled at once.
     fn look_for_news(&mut self) {
-        let told = self.of.stop.told();
-        if self.told == told {
+        let reported = self.of.stop.reported();
+        if self.reported == reported {
             return;
         }
-        self.told = told;
+        self.reported = reported;
         for client in 0..self.slots.len() {
             if self.slots[client].waits == Waits::ForTime {
                 self.poll(client);
@@ -233,7 +233,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         let run = self.slots[client].run.take();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(run)));
         self.alive -= 1;
-        (self.tell)(end.and(dropped.map_err(|panic| panicked(panic.as_ref()))));
+        (self.notify)(end.and(dropped.map_err(|panic| panicked(panic.as_ref()))));
     }
 
     /// Ends all clients, because the loop cannot wait any more.
@@ -270,10 +270,10 @@ mod tests {
         let (mine, mut theirs) = UnixStream::pair().unwrap();
         of.driver.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         let slot = Slot { run: Some(never()), waker: of.woken.waker(0), waits: Waits::ForTime, turn: 0 };
-        let (slots, told) = (vec![slot], of.stop.told());
+        let (slots, reported) = (vec![slot], of.stop.reported());
         let lateness = Lateness::new(Arc::new(Cells::new(1)), RunClock::start());
         let timers = Timers::default();
-        let mut turning = Turning { of: &of, slots, timers, lateness, alive: 1, told, tell: drop };
+        let mut turning = Turning { of: &of, slots, timers, lateness, alive: 1, reported, notify: drop };
         let mut events = Events::new();
         let wait = |events: &mut Events| of.driver.poller.wait(events, Some(Duration::ZERO)).unwrap();
         theirs.write_all(b"?").unwrap();

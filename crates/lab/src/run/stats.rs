@@ -281,12 +281,12 @@ mod tests {
             cells.record(usize::from(number % 4 == 0), Op::default(), 1_000_000, 1_000_000, 0);
         }
         let counts = Collector::new(vec![cells], 2).collect();
-        let told = op_stats(TWO, &counts, Some(&tail(&[], 1_000)));
+        let reported = op_stats(TWO, &counts, Some(&tail(&[], 1_000)));
         for (name, percent) in [("get", "9.1%"), ("put", "9.1%")] {
-            let response = &told[name].response;
+            let response = &reported[name].response;
             assert!(response.p50_ms.value().is_some(), "{response:?}");
             assert!(response.p95_ms.reason().is_some_and(|reason| reason.starts_with(percent)), "{response:?}");
-            assert!(told[name].service.max_ms.value().is_some(), "what was not begun has no service time");
+            assert!(reported[name].service.max_ms.value().is_some(), "what was not begun has no service time");
         }
         assert_eq!(op_stats(TWO, &counts, Some(&tail(&[], 0)))["get"].ended_late, 0);
     }
@@ -337,8 +337,8 @@ mod tests {
         let stats = op_stats(OPS, &counts((0..100).map(|_| 1_000_000)), Some(&tail)).remove("get").unwrap();
         assert_eq!((stats.count, stats.ended_late, stats.errors), (100, 3, 2));
         assert_eq!(stats.response.max_ms, Metric::Value(3_000.0));
-        let told = tail.told();
-        assert_eq!((told.ended, told.open, told.not_begun), (3, 0, 0));
+        let reported = tail.reported();
+        assert_eq!((reported.ended, reported.open, reported.not_begun), (3, 0, 0));
     }
 
     #[test]

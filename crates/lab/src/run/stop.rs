@@ -124,7 +124,7 @@ impl Stop {
 
     /// The current signals; waiting clients check again when they change.
     #[inline]
-    pub fn told(&self) -> SignalState {
+    pub fn reported(&self) -> SignalState {
         SignalState { end_ns: self.end_ns.load(Relaxed), schedule: self.schedule() }
     }
 

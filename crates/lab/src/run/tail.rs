@@ -57,7 +57,7 @@ impl Tail {
     }
 
     /// As in the record.
-    pub fn told(&self) -> Backlog {
+    pub fn reported(&self) -> Backlog {
         let ended = self.ended.kinds.iter().map(|kind| kind.count + kind.errors).sum();
         let longest = self.censored.longest_ns();
         Backlog {

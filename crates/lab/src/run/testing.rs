@@ -19,7 +19,7 @@ use rumba_results::record::QueueKind;
 use super::cells::Counts;
 use super::choice::Driving;
 use super::driver::{Made, Make, Plan, Schedule, Waited};
-use crate::meter::CpuRoll;
+use crate::meter::ThreadCpuRegistry;
 
 /// Long enough for any machine; no test waits so long unless it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A question and its answer.
-    Ask,
+    Request,
     /// More data than the connection takes at once, with its length as the answer.
-    AskMuch,
+    RequestMuch,
     Pause(Duration),
     /// Waits until another thread wakes it.
     BeWoken,
@@ -95,12 +95,12 @@ impl Connection {
     async fn wait(&mut self, to_write: bool) {
         let fd = self.0.as_raw_fd();
         let wait = if to_write { Wait::Writable(fd) } else { Wait::Readable(fd) };
-        let mut told = false;
+        let mut reported = false;
         poll_fn(|_| {
-            if told {
+            if reported {
                 return Poll::Ready(());
             }
-            told = true;
+            reported = true;
             if wait_for(wait) {
                 return Poll::Pending;
             }
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// Sends a question of this length and checks its answer.
-    pub async fn ask(&mut self, length: usize, last: u8) {
+    pub async fn fetch(&mut self, length: usize, last: u8) {
         let mut question = (length as u64).to_le_bytes().to_vec();
         question.resize(8 + length, last);
         self.write(&question).await;
@@ -157,15 +157,15 @@ impl Worker for ScriptedClient {
         (self.log)();
         let action = self.actions[self.left as usize % self.actions.len()];
         match action {
-            Action::Ask => self.connection.ask(1, self.left as u8).await,
-            Action::AskMuch => self.connection.ask(MUCH, self.left as u8).await,
+            Action::Request => self.connection.fetch(1, self.left as u8).await,
+            Action::RequestMuch => self.connection.fetch(MUCH, self.left as u8).await,
             Action::Pause(pause) => sleep(pause).await,
             Action::BeWoken => be_woken().await,
             Action::WakeSelf => wake_self().await,
             Action::Nothing => {}
             Action::Reconnect => {
                 self.connection = Connection::new();
-                self.connection.ask(1, 1).await;
+                self.connection.fetch(1, 1).await;
             }
             Action::Fail => return Err(EngineError::failed("action", "failed as told")),
             Action::Panic => panic!("as told"),
@@ -230,7 +230,7 @@ pub fn made_for(
     make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
 ) -> Result<Made, EngineError> {
     let make: Make = Arc::new(move |at| make(at.client));
-    Made::new(&Plan { clients, kinds: 1, schedule, driving }, &make, &CpuRoll::new())
+    Made::new(&Plan { clients, kinds: 1, schedule, driving }, &make, &ThreadCpuRegistry::new())
 }
 
 /// Runs clients to their end.

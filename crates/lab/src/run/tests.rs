@@ -14,7 +14,7 @@ use super::choice::Driving;
 use super::driver::{Made, Make, Plan, Schedule, Waited};
 use super::queue::{Queue, seed_of};
 use super::testing::{Action, ScriptedClient, drivers, made, run, wait_for_end};
-use crate::meter::CpuRoll;
+use crate::meter::ThreadCpuRegistry;
 
 const SHORT: Duration = Duration::from_micros(300);
 
@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_micros(300);
 fn every_client_completes_all_operations_each_counted_once() {
     for driving in drivers(12) {
         let (counts, failure) =
-            run(driving, 12, |_| ScriptedClient::new(&[Action::Ask, Action::Pause(SHORT), Action::Ask], 150));
+            run(driving, 12, |_| ScriptedClient::new(&[Action::Request, Action::Pause(SHORT), Action::Request], 150));
         assert_eq!(failure, None);
         assert_eq!((counts.ops(), counts.rows()), (12 * 150, 12 * 150), "{driving:?}");
         assert_eq!(counts.kinds[0].response.buckets.iter().sum::<u64>(), 12 * 150);
@@ -32,16 +32,16 @@ fn every_client_completes_all_operations_each_counted_once() {
 #[test]
 fn request_larger_than_socket_buffer_is_sent_and_answered() {
     for driving in drivers(3) {
-        let (counts, failure) = run(driving, 3, |_| ScriptedClient::new(&[Action::AskMuch, Action::Ask], 8));
+        let (counts, failure) = run(driving, 3, |_| ScriptedClient::new(&[Action::RequestMuch, Action::Request], 8));
         assert_eq!((counts.ops(), failure), (3 * 8, None), "{driving:?}");
     }
 }
 
 #[test]
-fn connections_made_anew_under_old_numbers_are_heard() {
+fn reopened_connections_with_reused_descriptors_are_polled() {
     for driving in drivers(6) {
         let (counts, failure) =
-            run(driving, 6, |_| ScriptedClient::new(&[Action::Reconnect, Action::Ask, Action::Reconnect], 60));
+            run(driving, 6, |_| ScriptedClient::new(&[Action::Reconnect, Action::Request, Action::Reconnect], 60));
         assert_eq!((counts.ops(), failure), (6 * 60, None), "{driving:?}");
     }
 }
@@ -75,7 +75,7 @@ fn answers_delayed_by_a_busy_client_of_the_loop_count_as_late() {
             while Instant::now() < until {}
         };
         let operations = if is_busy { OPERATIONS } else { 20 * OPERATIONS };
-        ScriptedClient { log: Box::new(work), ..ScriptedClient::new(&[Action::Ask], operations) }
+        ScriptedClient { log: Box::new(work), ..ScriptedClient::new(&[Action::Request], operations) }
     });
     assert_eq!(failure, None);
     // Two answers wait each time, for half of it by the estimate. They wait less if the peer that answers has to wait
@@ -102,8 +102,8 @@ fn instant_operations_run_in_batches_and_starve_no_client() {
 fn a_stop_reaches_clients_that_wait_for_an_arrival() {
     for driving in drivers(4) {
         // One arrival in a hundred days on average: no arrival ends the wait.
-        let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], u64::MAX).boxed());
-        let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
+        let fetch = |_| Ok(ScriptedClient::new(&[Action::Request], u64::MAX).boxed());
+        let mut running = made(driving, 4, Some(1e-7), fetch).unwrap().start();
         running.stop();
         wait_for_end(&mut running);
         assert_eq!(running.collect().ops(), 0);
@@ -116,8 +116,8 @@ fn a_stop_reaches_clients_that_wait_for_an_arrival() {
 fn clients_waiting_at_a_low_rate_are_woken_by_a_higher_one() {
     for driving in drivers(4) {
         // One arrival in a hundred days on average: no arrival ends the wait.
-        let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], 50).boxed());
-        let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
+        let fetch = |_| Ok(ScriptedClient::new(&[Action::Request], 50).boxed());
+        let mut running = made(driving, 4, Some(1e-7), fetch).unwrap().start();
         assert_eq!(running.wait(Instant::now() + Duration::from_millis(20)), Waited::Until, "they wait");
         let arrivals = Arrivals { points: vec![(0.0, 4_000.0)], shape: RateShape::Step, period_s: None };
         running.shape(&Arc::new(arrivals), Instant::now());
@@ -131,7 +131,7 @@ fn clients_waiting_at_a_low_rate_are_woken_by_a_higher_one() {
 fn a_stop_ends_clients_after_the_operation_in_flight() {
     for driving in drivers(4) {
         let endless =
-            |_| Ok(ScriptedClient::new(&[Action::Ask, Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());
+            |_| Ok(ScriptedClient::new(&[Action::Request, Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());
         let mut running = made(driving, 4, None, endless).unwrap().start();
         running.wait(Instant::now() + Duration::from_millis(20));
         running.stop();
@@ -166,7 +166,7 @@ fn arrivals_keep_times_and_order_and_none_is_skipped() {
         let make = move |client: u32| {
             let log = log.clone();
             let log = move || log[client as usize].lock().unwrap().push(Instant::now());
-            Ok(ScriptedClient { log: Box::new(log), ..ScriptedClient::new(&[Action::Ask], OPS as u64) }.boxed())
+            Ok(ScriptedClient { log: Box::new(log), ..ScriptedClient::new(&[Action::Request], OPS as u64) }.boxed())
         };
         let made = made(driving, 3, Some(3_000.0), make).unwrap();
         let before = Instant::now();
@@ -189,7 +189,7 @@ fn a_client_that_fails_or_panics_stops_the_others_and_is_named() {
     for (action, words) in [(Action::Fail, "failed as told"), (Action::Panic, "panicked: as told")] {
         for driving in drivers(4) {
             let (_, failure) = run(driving, 4, move |client| {
-                let actions = if client == 2 { [action] } else { [Action::Ask] };
+                let actions = if client == 2 { [action] } else { [Action::Request] };
                 ScriptedClient::new(&actions, u64::MAX)
             });
             assert!(failure.unwrap().to_string().contains(words), "{driving:?}");
@@ -209,7 +209,7 @@ fn where_one_client_cannot_be_made_none_runs() {
             });
             match client {
                 3 => Err(EngineError::failed("connect", "refused")),
-                _ => Ok(ScriptedClient { log, ..ScriptedClient::new(&[Action::Ask], 10) }.boxed()),
+                _ => Ok(ScriptedClient { log, ..ScriptedClient::new(&[Action::Request], 10) }.boxed()),
             }
         });
         assert_eq!(end.err().unwrap().to_string(), "connect: refused", "{driving:?}");
@@ -232,8 +232,11 @@ fn clients_that_are_never_started_let_go_of_what_they_hold() {
         let holds = held.clone();
         let made = made(driving, 3, None, move |_| {
             let holds = holds.clone();
-            Ok(ScriptedClient { log: Box::new(move || drop(holds.clone())), ..ScriptedClient::new(&[Action::Ask], 1) }
-                .boxed())
+            Ok(ScriptedClient {
+                log: Box::new(move || drop(holds.clone())),
+                ..ScriptedClient::new(&[Action::Request], 1)
+            }
+            .boxed())
         });
         made.unwrap().abandon();
         assert_eq!(Arc::strong_count(&held), 1, "{driving:?}");
@@ -268,7 +271,7 @@ fn thread_has_memory_for_all_counts_before_first_operation() {
             Ok(client)
         });
         let plan = Plan { clients: 1, kinds: KINDS, schedule: Schedule::closed(7), driving };
-        let mut running = Made::new(&plan, &make, &CpuRoll::new()).unwrap().start();
+        let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new()).unwrap().start();
         wait_for_end(&mut running);
         running.join();
         let given = first_at.load(Ordering::Relaxed) - made_at.load(Ordering::Relaxed);
@@ -279,8 +282,8 @@ fn thread_has_memory_for_all_counts_before_first_operation() {
 
 fn any_action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        4 => Just(Action::Ask),
-        1 => Just(Action::AskMuch),
+        4 => Just(Action::Request),
+        1 => Just(Action::RequestMuch),
         2 => (0u64..500).prop_map(|micros| Action::Pause(Duration::from_micros(micros))),
         1 => Just(Action::BeWoken),
         1 => Just(Action::WakeSelf),

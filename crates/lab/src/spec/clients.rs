@@ -23,9 +23,9 @@ pub fn refuse_too_many(
     bound: &dyn Bound,
     registry: &Registry,
 ) -> Result<(), SpecError> {
-    let (asked, kinds) = (asked(experiment, run), bound.ops().len());
+    let (requested, kinds) = (requested(experiment, run), bound.ops().len());
     let of_workload = bound.most_clients();
-    for (_, number, origin) in asked.iter().filter(|(key, ..)| *key == CLIENTS) {
+    for (_, number, origin) in requested.iter().filter(|(key, ..)| *key == CLIENTS) {
         if let Some((problem, remedy)) = of_workload.as_ref().and_then(|most| most.refusal(*number)) {
             return Err(SpecError::new(origin, format!("clients: {problem}"), remedy));
         }
@@ -36,7 +36,7 @@ pub fn refuse_too_many(
             .most_clients(config)
             .map_err(|error| SpecError::new(&Origin::Default, error.to_string(), error.remedy))?;
         for most in of_engine.into_iter().chain(of_host(engine, run.driver, kinds)) {
-            for (key, number, origin) in &asked {
+            for (key, number, origin) in &requested {
                 if let Some((problem, remedy)) = most.refusal(*number) {
                     return Err(SpecError::new(origin, format!("{}: {key}: {problem}", config.name), remedy));
                 }
@@ -52,7 +52,7 @@ pub fn refuse_too_many(
 /// At the place of the number: the data that would be unused, and the number that would work.
 pub fn refuse_too_few(experiment: &Table, run: &RunSpec, least: Option<&LeastClients>) -> Result<(), SpecError> {
     let Some(least) = least else { return Ok(()) };
-    for (_, number, origin) in asked(experiment, run).iter().filter(|(key, ..)| *key == CLIENTS) {
+    for (_, number, origin) in requested(experiment, run).iter().filter(|(key, ..)| *key == CLIENTS) {
         if let Some((problem, remedy)) = least.refusal(active_clients(run.active_percent, *number)) {
             return Err(SpecError::new(origin, format!("clients: {problem}"), remedy));
         }
@@ -81,7 +81,7 @@ fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostCli
 }
 
 /// The requested numbers, each with its key and its place.
-fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> {
+fn requested(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> {
     let node = |key: &str| match experiment.get("run").map(|node| &node.tree) {
         Some(Tree::Table(table)) => table.get(key),
         _ => None,

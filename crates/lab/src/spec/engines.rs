@@ -254,7 +254,7 @@ fn engine(
     let memory = config.limits.memory_bytes.or_else(usable_memory);
     fit.by_data = memory.and_then(|memory| engine.fit_to_data(&mut config, data_bytes, memory));
     let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
-    match probe(engine, &config, registry.probe) {
+    match probe(engine, &config, registry.process) {
         Ok(()) => Ok(Made::Runs(Box::new(Fitted { config, fit }))),
         Err(Refusal::Missing(missing)) if optional => Ok(Made::LeftOut(left_out(config.name, missing))),
         Err(Refusal::Missing(missing)) => {
@@ -339,11 +339,11 @@ fn has_adapter(
     at: &Node,
     registry: &Registry,
 ) -> Result<(), SpecError> {
-    let asked = registry.workload(workload);
-    let families = asked.map_or(&[][..], |workload| workload.families());
+    let requested = registry.workload(workload);
+    let families = requested.map_or(&[][..], |workload| workload.families());
     let info = engine.info();
     if families.contains(&info.family) {
-        let needs = asked.is_some_and(|workload| workload.needs_transactions(info.family));
+        let needs = requested.is_some_and(|workload| workload.needs_transactions(info.family));
         return if needs && !engine.has_transactions(config) {
             Err(without_transactions(info, workload, at, registry))
         } else {

@@ -34,7 +34,7 @@ pub struct RateSettings {
 ///
 /// # Errors
 /// The first mistake, at its place.
-pub fn asked(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateSettings, SpecError> {
+pub fn requested(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateSettings, SpecError> {
     let node = table.get("rate");
     match node.map(|node| (&node.tree, node)) {
         Some((Tree::List(points), node)) => {

@@ -247,7 +247,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let (verify, crash_s) = proof(table)?;
     let loops = count("loops", 3, 1, 10_000)?;
     let most_clients = clients.iter().copied().max().unwrap_or(1);
-    let asked = rate::asked(table, f64::from(loops) * loop_s, most_clients)?;
+    let requested = rate::requested(table, f64::from(loops) * loop_s, most_clients)?;
     let repeats = count("repeats", 1, 1, 1000)?;
     let repeats_from = table.get("repeats_from").map_or(Ok(RepeatsFrom::Load), repeats_from)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
@@ -263,12 +263,12 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         loop_s,
         interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
         repeats,
-        until_decided: until_decided(table, repeats, asked.search.is_some())?,
+        until_decided: until_decided(table, repeats, requested.search.is_some())?,
         repeats_from,
-        starts: starts(table, repeats_from, asked.search.is_some())?,
-        rate: asked.rate,
-        arrivals: asked.arrivals,
-        search: asked.search,
+        starts: starts(table, repeats_from, requested.search.is_some())?,
+        rate: requested.rate,
+        arrivals: requested.arrivals,
+        search: requested.search,
         active_percent: table.get("active").map(rate::active).transpose()?,
         queue: queued(table)?,
         backlog_s: seconds("backlog", BACKLOG_S)?,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::common::{Durability, Overruled, Own};
+use rumba_engine_api::common::{Durability, OverriddenSettings, Own};
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
-use rumba_engine_api::parity::{Nature, Reads};
+use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::worker::{Client, ClientAddress};
@@ -38,7 +38,7 @@ impl Engine for Paper {
     fn info(&self) -> &EngineInfo {
         &self.info
     }
-    fn availability(&self, _asked: BuildSelector<'_>) -> Availability {
+    fn availability(&self, _requested: BuildSelector<'_>) -> Availability {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { missing, ..Availability::here(Some("1".into()), "paper") }
@@ -51,9 +51,9 @@ impl Engine for Paper {
         (self.info.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
     }
     /// It has no known traits, except direct reads if they are set.
-    fn nature(&self, config: &EngineConfig) -> Nature {
+    fn nature(&self, config: &EngineConfig) -> EngineTraits {
         let is_direct = config.settings.bool("use_direct_reads") == Some(true);
-        Nature { reads: is_direct.then_some(Reads::Direct), ..Nature::default() }
+        EngineTraits { reads: is_direct.then_some(Reads::Direct), ..EngineTraits::default() }
     }
     fn compression(&self, config: &EngineConfig) -> Option<String> {
         config.compression.clone().or_else(|| (self.info.name == "sqlite").then(|| "none".to_owned()))
@@ -63,11 +63,11 @@ impl Engine for Paper {
         is_buffered.then_some(AdvisedCache { bytes: memory_bytes / 4, rule: "a quarter, as paper advises" })
     }
     /// Both settings are taken as written, in any form.
-    fn overruled(&self, config: &EngineConfig) -> Overruled {
+    fn overruled(&self, config: &EngineConfig) -> OverriddenSettings {
         let (cache, durability) = ("own_cache", "own_durability");
         let settings = &config.settings;
         let level = |name: &str| Durability::NAMES.iter().find(|(known, _)| *known == name).map(|(_, level)| *level);
-        Overruled {
+        OverriddenSettings {
             cache: settings.get(cache).map(|_| Own::new(cache, settings.bytes(cache))),
             durability: settings.text(durability).map(|name| Own::new(durability, level(name))),
         }
@@ -201,6 +201,6 @@ pub fn with_load(load: PaperLoad) -> Registry {
         ],
         workloads: vec![Box::new(load)],
         catalogues: Vec::new(),
-        probe: None,
+        process: None,
     }
 }

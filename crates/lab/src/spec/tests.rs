@@ -85,7 +85,7 @@ fn planned(set: &[&str]) -> Vec<TrialPlan> {
 }
 
 /// The directories of the trials, and the load that each starts from.
-fn told(trials: &[TrialPlan]) -> Vec<(String, Option<u32>)> {
+fn reported(trials: &[TrialPlan]) -> Vec<(String, Option<u32>)> {
     trials.iter().map(|trial| (crate::plan::directory(trial), trial.loaded_by)).collect()
 }
 
@@ -108,7 +108,7 @@ fn every_repeat_loads_before_its_trials_and_loads_take_turns() {
         ("012-rocks.4k-c8-r2", Some(8)),
     ];
     let expected = [repeat_1, repeat_2].concat().into_iter().map(|(name, load)| (name.to_owned(), load));
-    assert_eq!(told(&planned(&[])), expected.collect::<Vec<_>>());
+    assert_eq!(reported(&planned(&[])), expected.collect::<Vec<_>>());
     let single = planned(&["clients=1"]);
     assert!(single.len() == 4 && single.iter().all(|trial| trial.part == TrialPart::Whole), "each loads in its trial");
 }
@@ -182,7 +182,7 @@ fn repeated_load_stays_before_the_trials_of_its_repeat() {
         ("011-rocks.16k-c8-r2", Some(13)),
         ("012-rocks.4k-c8-r2", Some(14)),
     ];
-    assert_eq!(told(&left), expected.map(|(name, load)| (name.to_owned(), load)));
+    assert_eq!(reported(&left), expected.map(|(name, load)| (name.to_owned(), load)));
     // The second repeat had not begun: its loads keep their places and numbers.
     let left = crate::plan::rest(&plans, |trial| trial.number <= 6, |_| false, |_| false);
     assert_eq!(left, plans[6..]);
@@ -532,12 +532,12 @@ fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
         found.into_iter().next().map(|warning| (warning.message, warning.remedy))
     };
     let message = "the loops are 6 intervals long: whether they were steady can be told of 12 or more";
-    let told = |message: &str, remedy: &str| Some((message.to_owned(), remedy.to_owned()));
+    let reported = |message: &str, remedy: &str| Some((message.to_owned(), remedy.to_owned()));
     let shorter = "set interval = \"100ms\", or run longer loops";
-    assert_eq!(warned(&["loops=2", "loop=3s"]), told(message, shorter));
-    assert_eq!(warned(&["loops=2", "loop=30s", "interval=10s"]), told(message, shorter));
+    assert_eq!(warned(&["loops=2", "loop=3s"]), reported(message, shorter));
+    assert_eq!(warned(&["loops=2", "loop=30s", "interval=10s"]), reported(message, shorter));
     let too_short = "the loops are 1 interval long: whether they were steady can be told of 12 or more";
-    assert_eq!(warned(&["loops=1", "loop=500ms"]), told(too_short, "run longer loops"), "100 ms would be five");
+    assert_eq!(warned(&["loops=1", "loop=500ms"]), reported(too_short, "run longer loops"), "100 ms would be five");
     assert_eq!(warned(&["loops=2", "loop=6s"]), None);
     assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as told");
 }

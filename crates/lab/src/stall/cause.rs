@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_from_the_others() {
+    fn each_stall_cause_is_identified() {
         let full =
             |snapshot: &mut Snapshot| snapshot.memory = Some(MemoryPressure { held_bytes: 99, limit_bytes: 100 });
         let stopped = cause(|snapshot| snapshot.processes[0].state = 'T', None);

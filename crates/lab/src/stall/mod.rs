@@ -63,7 +63,7 @@ struct Clock {
     /// The time of the last event or check.
     looked: Instant,
     /// Whether the current stall has been reported.
-    told: bool,
+    reported: bool,
     first: Option<Snapshot>,
     last: Option<Snapshot>,
     storage: Option<StorageLimit>,
@@ -87,7 +87,7 @@ impl Clock {
             runs: false,
             progress: now,
             looked: now,
-            told: false,
+            reported: false,
             first: None,
             last: None,
             storage,
@@ -121,9 +121,9 @@ impl Clock {
     fn goes_on(&mut self, now: Instant) -> Option<Said> {
         let silence = now.saturating_duration_since(self.progress);
         let phase = self.phase;
-        let was_told = std::mem::take(&mut self.told);
+        let was_reported = std::mem::take(&mut self.reported);
         (self.progress, self.first, self.last) = (now, None, None);
-        (was_told && phase.is_some()).then(|| {
+        (was_reported && phase.is_some()).then(|| {
             let message = format!("operations end again, after {:.0} s in which none did", silence.as_secs_f64());
             Said::Warning(Warning::new("stall-ended", message, "the largest response time has it; see the timeline"))
         })
@@ -151,7 +151,7 @@ impl Clock {
         }
         let between = Between::new(first, &next, self.storage.as_ref());
         let is_over = self.bound.is_some_and(|bound| silence >= bound);
-        if !is_over && (self.told || silence < self.notice) {
+        if !is_over && (self.reported || silence < self.notice) {
             return None;
         }
         let seconds = silence.as_secs_f64();
@@ -159,7 +159,7 @@ impl Clock {
         if is_over {
             return Some(Said::Stalled(format!("stalled: no operation ended for {seconds:.0} s (run.stall); {why}")));
         }
-        self.told = true;
+        self.reported = true;
         let remedy = match self.bound {
             Some(bound) => format!("after {:.0} s of it the trial fails (run.stall)", bound.as_secs_f64()),
             None => "run.stall is off: interrupt the run, or wait".to_owned(),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processs_own_time_is_told_from_the_kernels() {
+    fn process_user_time_is_separate_from_kernel_time() {
         let stat = "42 (maria (d)) T 1 42 42 0 -1 4194304 100 0 77 0 1100 2200 3 4 20 0 31 0 98765 1000 200 1844";
         let process = Process::parse(42, stat).unwrap();
         let ticks = rustix::param::clock_ticks_per_second() as f64;

@@ -60,8 +60,8 @@ impl Trial {
         };
         let mut said = Vec::new();
         for second in seconds {
-            let told = self.clock.look(begun + Duration::from_secs(second), || look(second));
-            said.extend(told.map(|told| (second, told)));
+            let reported = self.clock.look(begun + Duration::from_secs(second), || look(second));
+            said.extend(reported.map(|reported| (second, reported)));
         }
         said
     }
@@ -88,7 +88,7 @@ fn stall_is_reported_once_at_10_s_and_bound_fails_the_trial() {
 }
 
 #[test]
-fn a_silence_goes_on_from_loop_to_loop_and_its_end_is_told() {
+fn stall_continues_across_loops_and_its_end_is_reported() {
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Warmup));
     assert_eq!(trial.silent(0..=6), []);

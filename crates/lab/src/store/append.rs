@@ -215,13 +215,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        let (said, heard) = std::sync::mpsc::channel();
+        let (said, received) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut lines = Append::new(path.clone());
             lines.push("a second");
             said.send((lines.flush().is_err(), replace_plain(&path, "ours").unwrap_err().to_string()))
         });
-        let refused = heard.recv_timeout(std::time::Duration::from_secs(30)).expect("it waits");
+        let refused = received.recv_timeout(std::time::Duration::from_secs(30)).expect("it waits");
         assert_eq!(refused, (true, "it is a pipe".to_owned()));
     }
 

@@ -90,13 +90,13 @@ impl Following {
                 let seen = self.seen.entry(name).or_default();
                 // A partial line is read the next time.
                 if let Ok(more) = read_on::<Interval>(&self.path, &intervals, &mut seen.intervals) {
-                    if more.is_anew {
+                    if more.is_again {
                         trial.intervals.clear();
                     }
                     trial.intervals.extend(more.lines);
                 }
                 if let Ok(more) = read_on::<EngineSample>(&self.path, &engine, &mut seen.engine) {
-                    if more.is_anew {
+                    if more.is_again {
                         trial.course = EngineTimeSeries::default();
                     }
                     // Samples beyond the limit are reported when all results are read.
@@ -135,7 +135,7 @@ impl Following {
 /// The new lines of a file.
 struct More<T> {
     /// Whether it is a new file, and these are all its lines.
-    is_anew: bool,
+    is_again: bool,
     lines: Vec<T>,
 }
 
@@ -143,8 +143,8 @@ struct More<T> {
 fn read_on<T: DeserializeOwned>(results: &Path, file: &Path, tail: &mut Tail) -> io::Result<More<T>> {
     let file = plain::open(results, file)?;
     let now = file.metadata()?;
-    let is_anew = now.ino() != tail.file || now.len() < tail.bytes;
-    if is_anew {
+    let is_again = now.ino() != tail.file || now.len() < tail.bytes;
+    if is_again {
         *tail = Tail { file: now.ino(), bytes: 0 };
     }
     let mut lines = Vec::new();
@@ -155,5 +155,5 @@ fn read_on<T: DeserializeOwned>(results: &Path, file: &Path, tail: &mut Tail) ->
         true
     })?;
     tail.bytes = reached.whole_bytes;
-    Ok(More { is_anew, lines })
+    Ok(More { is_again, lines })
 }

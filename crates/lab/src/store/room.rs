@@ -108,8 +108,8 @@ impl Room {
 
 /// Whether a trial failed because its results could not be written, which is no finding about its engine.
 pub fn lacked_room(record: &Record) -> bool {
-    let is_told = || record.warnings.iter().any(|warning| CODES.contains(&warning.code.as_str()));
-    matches!(record.status, Status::Failed { .. }) && is_told()
+    let is_reported = || record.warnings.iter().any(|warning| CODES.contains(&warning.code.as_str()));
+    matches!(record.status, Status::Failed { .. }) && is_reported()
 }
 
 /// Whether a filesystem is out of space or inodes.

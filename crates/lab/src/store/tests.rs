@@ -164,10 +164,10 @@ impl Written {
 
     fn read(&self) -> (Vec<rumba_results::results::Trial>, Vec<String>) {
         let results = read(self.dir.path()).unwrap();
-        let (told, rest): (Vec<String>, Vec<String>) =
+        let (reported, rest): (Vec<String>, Vec<String>) =
             results.missing.into_iter().partition(|line| !line.contains("was not run"));
         assert_eq!(rest, ["002-null-c1-r2: was not run"]);
-        (results.trials, told)
+        (results.trials, reported)
     }
 
     /// Replaces the first byte of `text` in a line by a byte that is invalid in text.
@@ -191,10 +191,13 @@ fn a_partial_run_is_read_and_what_is_missing_is_said() {
     let written = Written::new(0);
     drop(writer(&written.file("")));
     fs::write(written.file("intervals.ndjson"), "{\"start_s\":0.0,\"sec").unwrap();
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!(trials.len(), 1);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("cut off before its end") && told[1].contains("line 1 is cut off"), "{told:?}");
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(
+        reported[0].contains("cut off before its end") && reported[1].contains("line 1 is cut off"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -205,10 +208,10 @@ fn bad_byte_loses_only_its_second_and_its_line_is_reported() {
     for line in [2, 4, 5, 6] {
         written.spoil(&file, line, "get_node");
     }
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!(trials[0].record.status, Status::Done);
     assert_eq!(trials[0].intervals, [interval(0), interval(2), interval(6)]);
-    assert_eq!(told, [format!("{FIRST}: intervals.ndjson lines 2, 4 to 6 cannot be read; the other 3 were")]);
+    assert_eq!(reported, [format!("{FIRST}: intervals.ndjson lines 2, 4 to 6 cannot be read; the other 3 were")]);
 }
 
 #[test]
@@ -216,9 +219,9 @@ fn intervals_that_cannot_be_read_at_all_hide_no_record() {
     let written = Written::new(1);
     fs::remove_file(written.file("intervals.ndjson")).unwrap();
     fs::create_dir(written.file("intervals.ndjson")).unwrap();
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Done, 0));
-    assert!(told[0].contains("intervals.ndjson cannot be read: "), "{told:?}");
+    assert!(reported[0].contains("intervals.ndjson cannot be read: "), "{reported:?}");
 }
 
 #[test]
@@ -227,10 +230,10 @@ fn a_bad_byte_in_a_text_of_a_record_is_said_and_all_else_read() {
     let lines = fs::read_to_string(written.file("record.json")).unwrap();
     let line = 1 + lines.lines().position(|line| line.contains("linkbench")).unwrap();
     written.spoil(&written.file("record.json"), line, "nkbench");
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!(trials[0].record.plan.workload, "li\u{fffd}kbench");
     assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Done, 2));
-    assert!(told[0].contains(&format!("record.json line {line} holds bytes that are no text")), "{told:?}");
+    assert!(reported[0].contains(&format!("record.json line {line} holds bytes that are no text")), "{reported:?}");
 }
 
 #[test]
@@ -241,10 +244,13 @@ fn a_record_that_cannot_be_read_leaves_the_trial_its_intervals() {
             Some(text) => fs::write(written.file("record.json"), text).unwrap(),
             None => fs::remove_file(written.file("record.json")).unwrap(),
         }
-        let (trials, told) = written.read();
+        let (trials, reported) = written.read();
         assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Running, 2));
         assert_eq!(trials[0].record.plan, trial_plan());
-        assert!(told.len() == 1 && told[0].contains("record.json cannot be read, what is left"), "{told:?}");
+        assert!(
+            reported.len() == 1 && reported[0].contains("record.json cannot be read, what is left"),
+            "{reported:?}"
+        );
     }
 }
 
@@ -253,14 +259,14 @@ fn damaged_experiment_is_reported_as_claims_are_not_judged() {
     let written = Written::new(1);
     let toml = written.dir.path().join("experiment.toml");
     written.spoil(&toml, 1, "claim");
-    let (_, told) = written.read();
-    assert!(told[0].starts_with("experiment.toml line 1 holds bytes that are no text"), "{told:?}");
+    let (_, reported) = written.read();
+    assert!(reported[0].starts_with("experiment.toml line 1 holds bytes that are no text"), "{reported:?}");
     fs::write(&toml, "[[claim]\n").unwrap();
-    let (_, told) = written.read();
-    assert!(told[0].starts_with("experiment.toml is damaged, and its claims are not judged: "), "{told:?}");
+    let (_, reported) = written.read();
+    assert!(reported[0].starts_with("experiment.toml is damaged, and its claims are not judged: "), "{reported:?}");
     fs::remove_file(&toml).unwrap();
-    let (_, told) = written.read();
-    assert!(told[0].starts_with("experiment.toml cannot be read, and its claims are not judged: "), "{told:?}");
+    let (_, reported) = written.read();
+    assert!(reported[0].starts_with("experiment.toml cannot be read, and its claims are not judged: "), "{reported:?}");
 }
 
 #[test]
@@ -371,8 +377,8 @@ fn engine_samples_stored_as_changes_are_read_back_whole() {
     let lines = fs::read_to_string(written.file("engine.ndjson")).unwrap();
     assert_eq!(lines.lines().nth(1), Some(r#"{"at_s":2.0}"#));
     assert_eq!(lines.lines().nth(2), Some(r#"{"at_s":3.0,"counters":{"reads":9.0}}"#));
-    let (trials, told) = written.read();
-    assert!(told.is_empty(), "{told:?}");
+    let (trials, reported) = written.read();
+    assert!(reported.is_empty(), "{reported:?}");
     let course = &trials[0].course;
     let column = |name: &str| &course.columns.iter().find(|column| column.name == name).unwrap().values;
     assert_eq!((&course.at_s, column("reads")), (&vec![1.0, 2.0, 3.0], &vec![5.0, 5.0, 9.0]));

@@ -24,7 +24,7 @@ pub struct TrialWriter {
     directory: PathBuf,
     room: Arc<Room>,
     /// Whether the failure to write results was reported.
-    told: bool,
+    reported: bool,
     record: Record,
     phase: PhaseKind,
     intervals: Append,
@@ -57,7 +57,7 @@ impl TrialWriter {
             started_s: now.as_millisecond() as f64 / 1e3,
             directory,
             room,
-            told: false,
+            reported: false,
             record: Record {
                 build: Some(build.clone()),
                 ..Record::of_plan(plan.clone(), super::precise_timestamp(now))
@@ -150,11 +150,11 @@ impl TrialWriter {
 
     /// The reason why results cannot be written; returned only once.
     pub fn trouble(&mut self) -> Option<Warning> {
-        if self.told {
+        if self.reported {
             return None;
         }
         let warning = self.room.trouble()?;
-        self.told = true;
+        self.reported = true;
         self.record.warnings.push(warning.clone());
         // A failure is retried in `finish`.
         let _ = self.write_record(Held::Record);

@@ -74,7 +74,7 @@ impl Trial<'_> {
         let cause = broken.map(|Promise { name, seen, .. }| format!("`{name}` does not hold: {seen}"));
         let answer = self.answer(&span, end.is_ok());
         let record = self.record(&span, PhaseKind::Isolation, end.is_ok(), Vec::new());
-        self.tell_record(PhaseRecord { promises, ..record }, answer);
+        self.report_record(PhaseRecord { promises, ..record }, answer);
         end?;
         cause.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
@@ -122,18 +122,18 @@ impl Trial<'_> {
             .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let result: Arc<Mutex<Found>> = Arc::default();
-        let told = result.clone();
+        let reported = result.clone();
         let end = self.do_work(
             &mut span,
             Box::new(move || {
                 let found = proof(bound.as_ref())?.recovered(&|| instance.session(), &journaled)?;
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                *reported.lock().unwrap_or_else(PoisonError::into_inner) = found;
                 Ok(())
             }),
         );
         let found = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
         let (durability, must_survive) = (self.job.plan.given_durability(), self.job.plan.survives_process_crash());
-        let (recovery, checks) = told_by(found, open_s, &durability);
+        let (recovery, checks) = reported_by(found, open_s, &durability);
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
         let broken = wrong.or_else(|| broken_promise(&recovery, &durability, must_survive));
         if broken.is_none() {
@@ -144,7 +144,7 @@ impl Trial<'_> {
         let record = self.record(&span, PhaseKind::Recovery, end.is_ok(), checks);
         // An incomplete search has no result.
         let recovery = end.is_ok().then_some(recovery);
-        self.tell_record(PhaseRecord { recovery, ..record }, answer);
+        self.report_record(PhaseRecord { recovery, ..record }, answer);
         end?;
         broken.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
@@ -167,7 +167,7 @@ impl Trial<'_> {
 
 /// The results, and the trial's checks. Without a log a kill may damage the data. A failed check then counts as damage
 /// in the recovery, and not as a failure of the trial.
-fn told_by(found: Found, open_s: f64, durability: &Given<Durability>) -> (Recovery, Vec<Check>) {
+fn reported_by(found: Found, open_s: f64, durability: &Given<Durability>) -> (Recovery, Vec<Check>) {
     let Found { acknowledged, lost, examples, checks } = found;
     let may_damage = durability.value == Some(Durability::None);
     let (damaged, checks): (Vec<Check>, _) = checks.into_iter().partition(|check| may_damage && check.wrong > 0);
@@ -175,7 +175,7 @@ fn told_by(found: Found, open_s: f64, durability: &Given<Durability>) -> (Recove
     (Recovery { acknowledged, lost, examples, damage, open_s }, checks)
 }
 
-fn told(recovery: &Recovery) -> String {
+fn reported(recovery: &Recovery) -> String {
     let Recovery { acknowledged, lost, examples, .. } = recovery;
     format!(
         "{lost} of {acknowledged} transactions that were acknowledged are lost after a kill ({})",
@@ -186,7 +186,8 @@ fn told(recovery: &Recovery) -> String {
 /// The failure that the durability excludes this loss. Under `no-sync` and `sync` a commit is in the kernel, which
 /// keeps it when the database dies.
 fn broken_promise(recovery: &Recovery, durability: &Given<Durability>, must_survive: bool) -> Option<String> {
-    (recovery.lost > 0 && must_survive).then(|| format!("{} is not kept: {}", as_written(durability), told(recovery)))
+    (recovery.lost > 0 && must_survive)
+        .then(|| format!("{} is not kept: {}", as_written(durability), reported(recovery)))
 }
 
 /// The durability as written in the experiment, with its setting.
@@ -200,7 +201,7 @@ fn as_written(durability: &Given<Durability>) -> String {
 fn loss(recovery: &Recovery, durability: &Given<Durability>) -> Option<Warning> {
     let remedy =
         || format!("{} allows it; set \"no-sync\" if a killed process may lose nothing", as_written(durability));
-    (recovery.lost > 0).then(|| Warning::new("lost-commits", told(recovery), remedy()))
+    (recovery.lost > 0).then(|| Warning::new("lost-commits", reported(recovery), remedy()))
 }
 
 fn damage(recovery: &Recovery) -> Option<Warning> {
@@ -251,8 +252,8 @@ mod tests {
         for durability in [Durability::Sync, Durability::NoSync] {
             assert_eq!(broken(&of(0), durability), None);
             let words = broken(&of(3), durability).expect("a promise was broken");
-            let told = ["3 of 1000", "order 7", durability.name()];
-            assert!(told.iter().all(|part| words.contains(part)), "{words}");
+            let reported = ["3 of 1000", "order 7", durability.name()];
+            assert!(reported.iter().all(|part| words.contains(part)), "{words}");
         }
         for level in [Durability::Buffered, Durability::None] {
             let durability = given(level);
@@ -263,8 +264,8 @@ mod tests {
         let own = Own::new("flush_log", Some(Durability::Buffered));
         let weaker =
             Given::of(Some(&own), Some(Durability::Sync), &Settings::default(), |level| level.name().to_owned());
-        let told = loss(&of(3), &weaker).expect("it is told").remedy;
-        assert!(told.starts_with("durability buffered (flush_log) allows it"), "{told}");
+        let reported = loss(&of(3), &weaker).expect("it is told").remedy;
+        assert!(reported.starts_with("durability buffered (flush_log) allows it"), "{reported}");
     }
 
     #[test]
@@ -272,11 +273,11 @@ mod tests {
         let check = |name: &str, wrong| Check { name: name.to_owned(), examined: 10, wrong, examples: Vec::new() };
         let found = || Found { checks: vec![check("holds", 0), check("does not", 3)], ..Found::default() };
         for durability in [Durability::Sync, Durability::NoSync].map(given) {
-            let (recovery, checks) = told_by(found(), 1.0, &durability);
+            let (recovery, checks) = reported_by(found(), 1.0, &durability);
             assert_eq!((recovery.damage.len(), checks.len()), (0, 2), "the check that fails is the trial's");
             assert_eq!(damage(&recovery), None);
         }
-        let (recovery, checks) = told_by(found(), 1.0, &given(Durability::None));
+        let (recovery, checks) = reported_by(found(), 1.0, &given(Durability::None));
         assert_eq!(checks, [check("holds", 0)]);
         let warning = damage(&recovery).expect("it is told");
         assert!(warning.message.contains("1 of its checks") && warning.message.contains("`does not`"), "{warning:?}");

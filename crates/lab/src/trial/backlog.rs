@@ -51,7 +51,7 @@ impl Trial<'_> {
         }
         let is_still = !tail.censored.open.is_empty();
         for span in served.iter_mut().chain([&mut *span]) {
-            span.asks_engine = !is_still;
+            span.requests_engine = !is_still;
         }
         self.warn_open(&tail, limit);
         span.tail = Some(tail);

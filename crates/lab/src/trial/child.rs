@@ -60,7 +60,7 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     }
     let mut emit = |event: Event| {
         // Without a reader the trial is useless and ends.
-        if events.tell(&event).is_err() {
+        if events.notify(&event).is_err() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };

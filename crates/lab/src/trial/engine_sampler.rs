@@ -17,7 +17,7 @@ use rumba_results::event::Event;
 
 use super::pending_stats::Answer;
 use super::{Shared, Trial};
-use crate::meter::{CpuRoll, Role, allocated, data_dir};
+use crate::meter::{Role, ThreadCpuRegistry, allocated, data_dir};
 
 /// The interval between samples that take no time.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,20 +33,20 @@ pub(super) struct EngineSampler {
 
 impl EngineSampler {
     /// Starts sampling; `None` if the host provides no thread for it.
-    fn begin(instance: &Shared, dir: Option<PathBuf>, epoch: Instant, roll: &Arc<CpuRoll>) -> Option<Self> {
-        let (tell, seen) = channel();
+    fn begin(instance: &Shared, dir: Option<PathBuf>, epoch: Instant, roll: &Arc<ThreadCpuRegistry>) -> Option<Self> {
+        let (notify, seen) = channel();
         let stop = Arc::new(Stop::default());
-        let (instance, roll, told) = (instance.clone(), roll.clone(), stop.clone());
+        let (instance, roll, reported) = (instance.clone(), roll.clone(), stop.clone());
         let body = move || {
             let _present = roll.enter(Role::Harness);
-            look_on(&instance, dir.as_deref(), epoch, &told, &tell);
+            look_on(&instance, dir.as_deref(), epoch, &reported, &notify);
         };
         let thread = std::thread::Builder::new().name("looks".to_owned()).spawn(body).ok()?;
         Some(Self { stop, seen, thread })
     }
 }
 
-fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, tell: &Sender<EngineSample>) {
+fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, notify: &Sender<EngineSample>) {
     let (mut engine, mut size) = (Turn::default(), Turn::default());
     loop {
         let answer = engine.take(|| Answer::of(instance)).unwrap_or_default();
@@ -55,7 +55,7 @@ fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, t
         let at_s = Instant::now().saturating_duration_since(epoch).as_secs_f64();
         let look = EngineSample { at_s, size_bytes, debt: named(answer.debt), counters: named(answer.counters) };
         // The receiver may be gone.
-        if !look.is_empty() && tell.send(look).is_err() || stop.is_told_until(engine.next.min(size.next)) {
+        if !look.is_empty() && notify.send(look).is_err() || stop.is_reported_until(engine.next.min(size.next)) {
             return;
         }
     }
@@ -97,21 +97,21 @@ fn pause(took: Duration) -> Duration {
 /// The signal to stop sampling.
 #[derive(Default)]
 struct Stop {
-    is_told: Mutex<bool>,
-    told: Condvar,
+    is_reported: Mutex<bool>,
+    reported: Condvar,
 }
 
 impl Stop {
-    fn tell(&self) {
-        *self.is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.told.notify_all();
+    fn notify(&self) {
+        *self.is_reported.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.reported.notify_all();
     }
 
     /// Waits until this time or the signal; returns whether the signal came.
-    fn is_told_until(&self, then: Instant) -> bool {
-        let is_told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
+    fn is_reported_until(&self, then: Instant) -> bool {
+        let is_reported = self.is_reported.lock().unwrap_or_else(PoisonError::into_inner);
         let left = then.saturating_duration_since(Instant::now());
-        let waited = self.told.wait_timeout_while(is_told, left, |is_told| !*is_told);
+        let waited = self.reported.wait_timeout_while(is_reported, left, |is_reported| !*is_reported);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -126,20 +126,20 @@ impl Trial<'_> {
     }
 
     /// Emits the samples until now.
-    pub(super) fn tell_looks(&mut self) {
+    pub(super) fn report_looks(&mut self) {
         let seen: Vec<EngineSample> = self.sampler.iter().flat_map(|sampler| sampler.seen.try_iter()).collect();
         seen.into_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
     }
 
     /// Stops sampling; a sample in progress may still arrive.
     pub(super) fn stop_looking(&self) {
-        self.sampler.iter().for_each(|sampler| sampler.stop.tell());
+        self.sampler.iter().for_each(|sampler| sampler.stop.notify());
     }
 
     /// Stops sampling, and waits until the thread has released the instance.
     pub(super) fn end_looking(&mut self) {
         self.stop_looking();
-        self.tell_looks();
+        self.report_looks();
         if let Some(sampler) = self.sampler.take() {
             // A panic came from the engine.
             let _ = sampler.thread.join();
@@ -165,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_the_next_look_is_told_to_stop() {
+    fn waiting_sampler_is_woken_by_stop() {
         let stop = Arc::new(Stop::default());
-        assert!(!stop.is_told_until(Instant::now()));
-        let told = stop.clone();
-        let waits = std::thread::spawn(move || told.is_told_until(Instant::now() + Duration::from_secs(3600)));
-        stop.tell();
-        assert!(waits.join().unwrap_or_default() && stop.is_told_until(Instant::now()));
+        assert!(!stop.is_reported_until(Instant::now()));
+        let reported = stop.clone();
+        let waits = std::thread::spawn(move || reported.is_reported_until(Instant::now() + Duration::from_secs(3600)));
+        stop.notify();
+        assert!(waits.join().unwrap_or_default() && stop.is_reported_until(Instant::now()));
     }
 }

@@ -12,18 +12,18 @@ use crate::limits;
 
 /// Returns the conditions that follow from the limits.
 pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
-    let asked = &job.plan.engine.limits;
+    let requested = &job.plan.engine.limits;
     let mut conditions: Vec<(String, String)> = Vec::new();
     conditions.extend((1..).zip(job.limits).map(|(number, words)| (format!("limit {number}"), words.clone())));
-    if asked.memory_bytes.is_some() {
+    if requested.memory_bytes.is_some() {
         evict_software(job);
     }
-    let Some(storage) = &asked.storage else { return conditions };
+    let Some(storage) = &requested.storage else { return conditions };
     let warning = match limits::calibrate(job.data_dir, storage) {
         Ok(points) => {
             let words: Vec<String> = points.iter().map(ToString::to_string).collect();
             conditions.push((condition::STORAGE_MEASURED.to_owned(), words.join("; ")));
-            limits::slower_than_asked(storage, &points)
+            limits::slower_than_requested(storage, &points)
         }
         Err(error) => Some(Warning::new(
             "not-calibrated",

@@ -73,7 +73,7 @@ pub fn metrics(
         growth_bytes_per_op: Metric::default(),
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
-        others_cpu_percent: per_s(&spent.strangers_cpu_s, online_cpus() / 100.0),
+        others_cpu_percent: per_s(&spent.others_cpu_s, online_cpus() / 100.0),
         space_amp: match logical_bytes.value() {
             Some(logical) => data_bytes.per(logical, "logical bytes"),
             None => logical_bytes.clone(),
@@ -228,16 +228,16 @@ mod tests {
             cpu_s: Metric::Value(2.0),
             host_cpu_s: Metric::Value(5.0),
             harness_cpu_s: Metric::Value(0.5),
-            strangers_cpu_s: Metric::Value(1.5),
+            others_cpu_s: Metric::Value(1.5),
             ..Spent::default()
         };
         let of =
             |spent: &Spent| metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, spent, Err("gone".into()), Metric::default());
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::Value(3.0));
         assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
-        spent.strangers_cpu_s = Metric::absent("no /proc");
+        spent.others_cpu_s = Metric::absent("no /proc");
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
-        spent.strangers_cpu_s = Metric::Value(2.1);
+        spent.others_cpu_s = Metric::Value(2.1);
         assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("whom the kernel worked for"));
         assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
     }
@@ -249,7 +249,7 @@ mod tests {
                 cpu_s: Metric::Value(charged_s),
                 host_cpu_s: Metric::Value(host_s + 0.75),
                 harness_cpu_s: Metric::Value(0.5),
-                strangers_cpu_s: Metric::Value(0.25),
+                others_cpu_s: Metric::Value(0.25),
                 ..Spent::default()
             };
             let metrics = metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, &spent, Err("gone".into()), Metric::default());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_are_counted_beside_reads_and_against_the_budget() {
+    fn writes_are_counted_with_reads_and_against_the_budget() {
         let spent = Spent {
             device_reads: Metric::Value(300.0),
             device_writes: Metric::Value(500.0),

@@ -10,6 +10,7 @@ pub mod child;
 mod engine_sampler;
 mod journal;
 mod limited;
+mod measured;
 mod metrics;
 mod outbox;
 mod pending_stats;
@@ -36,7 +37,7 @@ use rumba_results::metric::Metric;
 use rumba_results::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
-use crate::meter::{CpuRoll, Meters, Pulse, Role};
+use crate::meter::{Meters, Role, SuspendDetector, ThreadCpuRegistry};
 use crate::run::Driving;
 
 pub use acid::Act;
@@ -90,8 +91,8 @@ struct Trial<'a> {
     instance: Shared,
     place: ProcessLocation,
     meters: Meters,
-    roll: Arc<CpuRoll>,
-    pulse: Pulse,
+    roll: Arc<ThreadCpuRegistry>,
+    pulse: SuspendDetector,
     pending: PendingStats,
     /// The thread that samples the engine while clients work.
     sampler: Option<EngineSampler>,
@@ -108,7 +109,7 @@ pub fn run(mut job: Job<'_>) {
     let opens = Instant::now();
     // Calibrates against the system's clock once, here and not in the first loader's time.
     drop(quanta::Clock::new());
-    let roll = Arc::new(CpuRoll::default());
+    let roll = Arc::new(ThreadCpuRegistry::default());
     let _present = roll.enter(Role::Harness);
     let last = match provision(&mut job) {
         Err(error) => failed(job.act.opens_in(), error.to_string()),
@@ -116,7 +117,7 @@ pub fn run(mut job: Job<'_>) {
             let place = instance.place();
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = job.act.opens_in();
-            let (pulse, pending, synced) = (Pulse::start(&roll), PendingStats::default(), Arc::default());
+            let (pulse, pending, synced) = (SuspendDetector::start(&roll), PendingStats::default(), Arc::default());
             let data_bytes = Metric::absent("nothing has been loaded yet");
             let sampler = None;
             let mut trial = Trial {
@@ -210,11 +211,11 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
     if job.plan.part != TrialPart::Load || run.age_s.is_some() {
         conditions.push(("driver".to_owned(), driving(job.plan.clients)));
         let queue = run.rate.map(|_| phases::queue_in_words(phases::queue(run, &place)));
-        conditions.extend(queue.map(|told| ("queue".to_owned(), told.to_owned())));
+        conditions.extend(queue.map(|reported| ("queue".to_owned(), reported.to_owned())));
         conditions.extend(run.arrivals.as_ref().map(|arrivals| ("arrivals".to_owned(), arrivals.to_string())));
         let (active, clients) = (run.active(job.plan.clients), job.plan.clients);
         let idle = run.active_percent.map(|_| format!("{active} of {clients}; the others are connected and idle"));
-        conditions.extend(idle.map(|told| ("active clients".to_owned(), told)));
+        conditions.extend(idle.map(|reported| ("active clients".to_owned(), reported)));
     }
     if job.plan.part != TrialPart::Run {
         conditions.push(("load driver".to_owned(), driving(run.load_clients)));

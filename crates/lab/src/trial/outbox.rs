@@ -38,7 +38,7 @@ impl Outbox {
     ///
     /// # Errors
     /// When the reader has ended.
-    pub fn tell(&mut self, event: &Event) -> io::Result<()> {
+    pub fn notify(&mut self, event: &Event) -> io::Result<()> {
         serde_json::to_writer(&mut self.waiting, event)?;
         self.waiting.push_back(b'\n');
         match self.send() {
@@ -87,7 +87,7 @@ mod tests {
         let message = "m".repeat(1000);
         // Four times the capacity of a pipe. It blocked at the sixty-fifth.
         for number in 0..256 {
-            outbox.tell(&Event::Warning(Warning::new("test", format!("{number} {message}"), "none"))).unwrap();
+            outbox.notify(&Event::Warning(Warning::new("test", format!("{number} {message}"), "none"))).unwrap();
         }
         assert!(outbox.waiting.len() > 128 * 1024, "{}", outbox.waiting.len());
         let read = std::thread::spawn(|| BufReader::new(from).lines().map(Result::unwrap).collect::<Vec<String>>());
@@ -105,6 +105,6 @@ mod tests {
         let (from, to) = io::pipe().unwrap();
         let mut outbox = Outbox::new(to.into()).unwrap();
         drop(from);
-        assert_eq!(outbox.tell(&Event::Finished).unwrap_err().kind(), ErrorKind::BrokenPipe);
+        assert_eq!(outbox.notify(&Event::Finished).unwrap_err().kind(), ErrorKind::BrokenPipe);
     }
 }

@@ -15,7 +15,7 @@ use rumba_results::record::PhaseRecord;
 
 use super::span::Span;
 use super::{Shared, Trial, sync};
-use crate::meter::{CpuRoll, Role};
+use crate::meter::{Role, ThreadCpuRegistry};
 
 /// The wait for an answer before the next phase begins: most take milliseconds, and phases are then emitted in order.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -46,23 +46,23 @@ pub(super) fn debt(instance: &Shared) -> Vec<Gauge> {
 
 /// A pending request.
 struct Question {
-    asked: Instant,
+    requested: Instant,
     answer: Receiver<Answer>,
     thread: JoinHandle<()>,
 }
 
 impl Question {
     /// Requests the statistics; `None` if the host provides no thread for it.
-    fn ask(instance: &Shared, roll: &Arc<CpuRoll>) -> Option<Self> {
-        let (tell, answer) = channel();
+    fn fetch(instance: &Shared, roll: &Arc<ThreadCpuRegistry>) -> Option<Self> {
+        let (notify, answer) = channel();
         let (instance, roll) = (instance.clone(), roll.clone());
         let body = move || {
             let _present = roll.enter(Role::Harness);
             // The receiver may be gone.
-            let _ = tell.send(Answer::of(&instance));
+            let _ = notify.send(Answer::of(&instance));
         };
         let thread = std::thread::Builder::new().name("asks".to_owned()).spawn(body).ok()?;
-        Some(Self { asked: Instant::now(), answer, thread })
+        Some(Self { requested: Instant::now(), answer, thread })
     }
 
     fn wait(&self, most: Duration) -> Option<Answer> {
@@ -80,62 +80,62 @@ impl Question {
 #[derive(Default)]
 pub(super) struct PendingStats {
     question: Option<Question>,
-    untold: Option<PhaseRecord>,
+    unreported: Option<PhaseRecord>,
 }
 
 impl Trial<'_> {
     /// The statistics at the end of a span that no other span follows directly.
     pub(super) fn answer(&self, span: &Span, complete: bool) -> Answer {
-        if !span.asks_engine {
+        if !span.requests_engine {
             return Answer::default();
         }
         if complete {
             return Answer::of(&self.instance);
         }
-        let question = Question::ask(&self.instance, &self.roll);
+        let question = Question::fetch(&self.instance, &self.roll);
         question.and_then(|question| question.wait(LAST)).unwrap_or_default()
     }
 
     /// Emits a phase during which clients run on, as soon as its statistics are known. Returns the deferred work at the
     /// start of the next phase, if it is known by then.
-    pub(super) fn tell_when_answered(&mut self, record: PhaseRecord) -> Vec<Gauge> {
-        self.tell_unanswered();
-        self.pending.untold = Some(record);
+    pub(super) fn report_when_answered(&mut self, record: PhaseRecord) -> Vec<Gauge> {
+        self.report_unanswered();
+        self.pending.unreported = Some(record);
         if self.pending.question.is_none() {
-            self.pending.question = Question::ask(&self.instance, &self.roll);
-            return self.hear(AT_ONCE).unwrap_or_default();
+            self.pending.question = Question::fetch(&self.instance, &self.roll);
+            return self.receive(AT_ONCE).unwrap_or_default();
         }
         // The pending answer belongs to an earlier phase.
-        self.tell_unanswered();
+        self.report_unanswered();
         Vec::new()
     }
 
     /// Takes an answer within this time, and emits the phase that waited for it. Returns its deferred work. A much
     /// later answer no longer describes the phase's end.
-    pub(super) fn hear(&mut self, most: Duration) -> Option<Vec<Gauge>> {
+    pub(super) fn receive(&mut self, most: Duration) -> Option<Vec<Gauge>> {
         let question = self.pending.question.as_ref()?;
         let Some(Answer { debt, counters }) = question.wait(most) else {
-            if question.asked.elapsed() > LAST {
-                self.tell_unanswered();
+            if question.requested.elapsed() > LAST {
+                self.report_unanswered();
             }
             return None;
         };
         self.pending.question.take().into_iter().for_each(Question::end);
-        let mut record = self.pending.untold.take()?;
+        let mut record = self.pending.unreported.take()?;
         (record.debt_end, record.counters) = (debt.clone(), counters);
         self.emit(Event::PhaseEnded(Box::new(record)));
         Some(debt)
     }
 
     /// Emits a phase without statistics if no answer came in time.
-    pub(super) fn tell_unanswered(&mut self) {
-        if let Some(record) = self.pending.untold.take() {
+    pub(super) fn report_unanswered(&mut self) {
+        if let Some(record) = self.pending.unreported.take() {
             self.emit(Event::PhaseEnded(Box::new(record)));
         }
     }
 
     /// Waits for the end of a pending request, because the instance is about to be closed.
-    pub(super) fn end_asking(&mut self) {
+    pub(super) fn end_requesting(&mut self) {
         self.pending.question.take().into_iter().for_each(Question::end);
     }
 }

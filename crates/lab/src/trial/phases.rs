@@ -229,7 +229,7 @@ impl Trial<'_> {
         let finished = finish(running);
         if end.is_ok() && finished.is_ok() {
             self.end_looking();
-            self.end_asking();
+            self.end_requesting();
         }
         end.and(finished).map(|()| last)
     }

@@ -20,7 +20,7 @@ const UNCHARGED_SHARE: f64 = 0.1;
 /// The host's idle time and other processes' CPU are in ticks of 10 ms: a share of fewer seconds is not reliable.
 const UNCHARGED_S: f64 = 0.25;
 /// CPU time of other processes that is worth a warning: this share of all CPUs.
-const STRANGERS_SHARE: f64 = 0.05;
+const OTHERS_SHARE: f64 = 0.05;
 /// CPU time that clients take from a server on the same host and that is worth a warning: this share of all CPUs.
 const CLIENT_SHARE: f64 = 0.2;
 
@@ -31,14 +31,14 @@ pub fn elsewhere(place: &ProcessLocation) -> Option<Warning> {
     let links = links::leading_out(dir);
     let shown = |(link, to): &(PathBuf, PathBuf)| format!("{} leads to {}", name_in(dir, link), to.display());
     (!links.is_empty()).then(|| {
-        let told: Vec<String> = links.iter().map(shown).collect();
+        let reported: Vec<String> = links.iter().map(shown).collect();
         Warning::new(
             "data-elsewhere",
             format!(
                 "part of the server's data lies outside of {}: {}; what is there is in no size, and what another device reads \
                  and writes of it in no figure",
                 dir.display(),
-                told.join(", ")
+                reported.join(", ")
             ),
             "read proc_wkb_per_op and proc_rkb_per_op, which are of the server's processes, or measure a server that has all \
              of it in one directory",
@@ -92,10 +92,10 @@ pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
 }
 
 /// The warning that other processes worked on this host while the loops ran.
-pub fn strangers(loops: &PhaseRecord) -> Option<Warning> {
-    let strangers_s = loops.spent.strangers_cpu_s.value()?;
-    let share = strangers_s / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
-    (share > STRANGERS_SHARE).then(|| {
+pub fn other_processes(loops: &PhaseRecord) -> Option<Warning> {
+    let others_s = loops.spent.others_cpu_s.value()?;
+    let share = others_s / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
+    (share > OTHERS_SHARE).then(|| {
         Warning::new(
             "strangers-cpu",
             format!("other processes used {:.0}% of this host's CPU during the loops", share * 100.0),
@@ -169,7 +169,7 @@ mod tests {
 
     /// Guards against an existing PostgreSQL with its log on another device: it seemed to write only its pages.
     #[test]
-    fn a_log_on_another_device_is_told() {
+    fn log_on_another_device_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (data, wal) = (dir.path().join("data"), dir.path().join("wal"));
         let server = ProcessLocation::Server { pid: None, data_dir: Some(data.clone()) };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_wait_a_tenth_of_the_response_time_are_told() {
+    fn replies_delayed_by_a_tenth_of_response_time_are_reported() {
         let mut loops = phase(PhaseKind::Loops, 10.0);
         let mut op = rumba_results::record::OpStats { count: 10, ..Default::default() };
         op.response.mean_ms = Metric::Value(1.0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_take_a_fifth_of_the_hosts_cpus_are_told() {
+    fn clients_using_a_fifth_of_the_host_cpus_are_reported() {
         let mut loops = phase(PhaseKind::Loops, 10.0);
         loops.spent.server_cpu_s = Metric::Value(20.0);
         loops.spent.client_cpu_s = Metric::Value(8.0);
@@ -229,12 +229,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_that_take_a_twentieth_of_the_host_are_told() {
+    fn other_processes_using_a_twentieth_of_the_host_are_reported() {
         let mut loops = phase(PhaseKind::Loops, 10.0);
-        loops.spent.strangers_cpu_s = Metric::Value(0.04 * 10.0 * online_cpus());
-        assert_eq!(strangers(&loops), None);
-        loops.spent.strangers_cpu_s = Metric::Value(0.3 * 10.0 * online_cpus());
-        assert!(strangers(&loops).unwrap().message.contains("30% of this host's CPU"));
+        loops.spent.others_cpu_s = Metric::Value(0.04 * 10.0 * online_cpus());
+        assert_eq!(other_processes(&loops), None);
+        loops.spent.others_cpu_s = Metric::Value(0.3 * 10.0 * online_cpus());
+        assert!(other_processes(&loops).unwrap().message.contains("30% of this host's CPU"));
     }
 
     #[test]
@@ -242,13 +242,13 @@ mod tests {
         let mut loops = phase(PhaseKind::Loops, 10.0);
         loops.spent.cpu_s = Metric::Value(10.0);
         loops.spent.harness_cpu_s = Metric::Value(0.5);
-        loops.spent.strangers_cpu_s = Metric::Value(4.0);
+        loops.spent.others_cpu_s = Metric::Value(4.0);
         loops.spent.host_cpu_s = Metric::Value(15.4);
         assert_eq!(uncharged(&loops), None, "0.9 s beyond 10 s");
         loops.spent.host_cpu_s = Metric::Value(16.0);
         let warning = uncharged(&loops).unwrap();
         assert!(warning.message.contains("15% more"), "{}", warning.message);
-        loops.spent.strangers_cpu_s = Metric::absent("no /proc");
+        loops.spent.others_cpu_s = Metric::absent("no /proc");
         assert_eq!(uncharged(&loops), None, "it may all be strangers'");
     }
 }

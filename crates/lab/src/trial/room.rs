@@ -15,14 +15,14 @@ use crate::run::{Driving, descriptors, room};
 pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(), EngineError> {
     let run = &job.plan.run;
     let (loaders, clients) = (("load_clients", run.load_clients), ("clients", job.plan.clients));
-    let asked = match job.plan.part {
+    let requested = match job.plan.part {
         TrialPart::Load if run.age_s.is_none() => vec![loaders],
         TrialPart::Run => vec![clients],
         TrialPart::Load | TrialPart::Whole => vec![loaders, clients],
     };
     let place = instance.place();
     let of_instance = instance.most_clients();
-    for (key, number) in asked {
+    for (key, number) in requested {
         let threads = match Driving::choose(run.driver, &place, number) {
             Driving::Threads { .. } => room::of_threads(kinds),
             Driving::Loops { .. } => None,

@@ -237,10 +237,10 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let now_ns = clients.clock.now_ns();
     let (counts, censored) = cut(&mut clients.collector, &clients.in_flight, &clients.queues, end_ns, || now_ns);
     let tail = Tail::new(BACKLOG, counts, censored);
-    let told = tail.told();
+    let reported = tail.reported();
     let last = op_stats(OPS, &last, Some(&tail)).remove("get").unwrap();
     let longest_ns = tail.censored.longest_ns();
-    Outcome { intervals, phases, last, tail: (told.ended, told.open, told.not_begun), longest_ns }
+    Outcome { intervals, phases, last, tail: (reported.ended, reported.open, reported.not_begun), longest_ns }
 }
 
 fn is_near(ms: Option<f64>, expected: f64) -> bool {

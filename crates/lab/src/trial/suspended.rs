@@ -26,7 +26,7 @@ const SHORT_S: f64 = 5.0;
 /// The most pieces of a suspended interval; a longer pause, such as a night, is divided into longer pieces.
 const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
-const NOBODY_RAN: &str = "the measurement was suspended: nobody could look";
+const NO_USER_RAN: &str = "the measurement was suspended: nobody could look";
 
 /// Whether a phase is suspended: by the detected pauses, or because it is longer than planned. Time taken by a
 /// hypervisor, or by searching a server's thousand processes, does not count.
@@ -42,14 +42,6 @@ fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, taken_s
         seconds: beyond_s,
         cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
     })
-}
-
-/// Joins two consecutive spans.
-pub(super) fn both(first: Option<Suspension>, next: Option<&Suspension>) -> Option<Suspension> {
-    match (first, next) {
-        (Some(first), Some(next)) => Some(Suspension { seconds: first.seconds + next.seconds, ..first }),
-        (first, next) => first.or(next.cloned()),
-    }
 }
 
 /// A part of an interval that is emitted separately.
@@ -97,7 +89,7 @@ pub(super) fn pieces(
 
 /// A second without counts or readings.
 pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
-    let unknown = || Metric::absent(NOBODY_RAN);
+    let unknown = || Metric::absent(NO_USER_RAN);
     Interval {
         start_s,
         seconds: piece.seconds(),
@@ -116,7 +108,7 @@ pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
 }
 
 fn unmetered() -> Spent {
-    let unknown = || Metric::absent(NOBODY_RAN);
+    let unknown = || Metric::absent(NO_USER_RAN);
     Spent {
         device_reads: unknown(),
         device_writes: unknown(),
@@ -138,7 +130,7 @@ fn unmetered() -> Spent {
         cpu_s: unknown(),
         host_cpu_s: unknown(),
         steal_s: unknown(),
-        strangers_cpu_s: unknown(),
+        others_cpu_s: unknown(),
         ctx_switches: unknown(),
         server_ctx_switches: unknown(),
         host_ctx_switches: unknown(),
@@ -192,6 +184,7 @@ impl Trial<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::span::both;
 
     fn seen(seconds: f64) -> Option<Suspension> {
         Some(Suspension { seconds, cause: "stopped".to_owned() })
@@ -234,8 +227,8 @@ mod tests {
     #[test]
     fn gap_is_reported_per_second_with_counts_where_others_ran() {
         assert_eq!(divided(4_050, 400, 4_000), (vec![(1_000, 600), (1_000, 1_000), (1_000, 1_000), (1_050, 1_000)], 0));
-        let (told, counted) = divided(3_900, 0, 3_000);
-        assert_eq!((told.len(), counted), (4, 3), "it was stopped as the second began");
+        let (reported, counted) = divided(3_900, 0, 3_000);
+        assert_eq!((reported.len(), counted), (4, 3), "it was stopped as the second began");
         assert_eq!(divided(1_000, 100, 900).0.len(), 1, "a second is a second");
         assert_eq!(divided(9_000, 0, 0).0.len(), 1, "the harness was held up, and others ran");
         assert_eq!(divided(36_000_000, 0, 36_000_000).0.len(), 600);

@@ -64,7 +64,7 @@ impl Trial<'_> {
         let finished = finish(running);
         if finished.is_ok() {
             self.end_looking();
-            self.end_asking();
+            self.end_requesting();
         }
         let loop_s = self.job.plan.run.loop_s;
         if let Some(warning) = steady?.warning("the ageing", loop_s, |lacking| not_aged(most_s, lacking)) {
@@ -413,11 +413,11 @@ mod tests {
 
     /// An undecided trend ends the warmup, but does not count as a steady state.
     #[test]
-    fn a_trend_that_nobody_can_tell_ends_the_warmup_and_is_told() {
+    fn undecided_trend_ends_the_warmup_with_a_warning() {
         let found = warmed(|second| 1000 + 100 * (7 * second % 11), 40).found(&[]);
         assert_eq!(found.lacking, [""; 0], "no trend is sure");
-        let told = |found: &Found, loop_s| found.warning("the warmup", loop_s, |lacking| not_steady(60.0, lacking));
-        let warning = told(&found, 30.0).unwrap();
+        let reported = |found: &Found, loop_s| found.warning("the warmup", loop_s, |lacking| not_steady(60.0, lacking));
+        let warning = reported(&found, 30.0).unwrap();
         assert_eq!(warning.code, "warmup-undecided");
         assert!(warning.message.starts_with("the warmup ended without a sure trend, and whether "), "{warning:?}");
         let how_far = "is undecided: operations/s changed by +5.4% (95%: -18.0 to +28.8%)";
@@ -426,10 +426,10 @@ mod tests {
             warning.remedy.ends_with("; a longer loop has more seconds tested before it, up to 120"),
             "{warning:?}"
         );
-        let longest = told(&found, 120.0).unwrap();
+        let longest = reported(&found, 120.0).unwrap();
         assert_eq!(longest.remedy, "read the change over the loops, which three repeats and more tell together");
         let moving = Found { lacking: vec!["operations/s still rise".to_owned()], ..found };
-        assert_eq!(told(&moving, 30.0).unwrap().code, "warmup-not-steady", "what is known is said of the two");
+        assert_eq!(reported(&moving, 30.0).unwrap().code, "warmup-not-steady", "what is known is said of the two");
     }
 
     #[test]

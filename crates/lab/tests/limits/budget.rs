@@ -91,7 +91,7 @@ fn submitted(dir: &Path) -> u64 {
 
 /// Gives this thread real-time priority, like the thread that divides the budget. The demand for the budget then does
 /// not depend on other load of the machine.
-fn ask_first() {
+fn request_first() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: it sets the calling thread's own policy, from a value that outlives the call.
     assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }, 0);
@@ -104,7 +104,7 @@ fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
         for (client, number) in clients.iter().flat_map(|(client, count)| (0..*count).map(move |n| (client, n))) {
             let stop = &stop;
             scope.spawn(move || {
-                ask_first();
+                request_first();
                 client(path, number, stop);
             });
         }
@@ -124,7 +124,7 @@ fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
+fn budget_is_used_and_not_exceeded_by_any_caller() {
     let host = Host::new();
     let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
     let loads: [Load; 5] = [

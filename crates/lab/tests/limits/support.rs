@@ -11,13 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::limits::Enforcement;
-use rumba_lab::provision::{Ledger, Owner, ProcessId};
+use rumba_lab::provision::{Owner, ProcessId, ResourceRegistry};
 use rumba_testkit::process;
 
 /// A directory with its own ledger, so that tests do not see each other's leftovers.
 pub struct Host {
     root: PathBuf,
-    pub ledger: Ledger,
+    pub ledger: ResourceRegistry,
     volumes: AtomicU32,
     // Removed with the test; a child process has none.
     _dir: Option<tempfile::TempDir>,
@@ -41,7 +41,7 @@ impl Host {
     }
 
     fn at(root: PathBuf) -> Self {
-        let ledger = Ledger::at(&root.join("state")).unwrap();
+        let ledger = ResourceRegistry::at(&root.join("state")).unwrap();
         Self { root, ledger, volumes: AtomicU32::new(0), _dir: None, _alone: None }
     }
 

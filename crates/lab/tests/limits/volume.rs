@@ -36,7 +36,7 @@ fn backing_changes_neither_read_ahead_nor_rotational_flag() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn what_is_asked_for_is_in_force_and_gone_with_the_volume() {
+fn requested_limit_is_enforced_and_removed_with_the_volume() {
     let host = Host::new();
     let turning = StorageLimit { read_ahead_bytes: Some(2560 << 10), rotational: Some(true), ..small(Backing::Tmpfs) };
     let enforcement = host.begin(&storage_alone(turning));

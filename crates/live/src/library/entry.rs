@@ -66,8 +66,8 @@ impl Entry {
             (details.cut_off, if self.is_running { "running" } else { "cut off" }),
             (self.planned.saturating_sub(details.trials()), if self.is_running { "to come" } else { "not run" }),
         ];
-        let told = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        told.collect::<Vec<_>>().join(", ")
+        let reported = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        reported.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -114,9 +114,9 @@ impl Details {
     /// The summary of these records, or the reason why they cannot be read. A manipulated record may cause a panic in
     /// its reader, which then would retry it for ever and never reach the others.
     fn of(read: impl FnOnce() -> Result<Results, String>) -> Self {
-        let told = catch_unwind(AssertUnwindSafe(|| read().map(|results| Self::of_results(&results))))
+        let reported = catch_unwind(AssertUnwindSafe(|| read().map(|results| Self::of_results(&results))))
             .unwrap_or_else(|panic| Err(format!("reading it panicked: {}", of_panic(panic.as_ref()))));
-        told.unwrap_or_else(|problem| Self { problem: Some(problem), all_ended: true, ..Self::default() })
+        reported.unwrap_or_else(|problem| Self { problem: Some(problem), all_ended: true, ..Self::default() })
     }
 
     fn of_results(results: &Results) -> Self {
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_that_break_their_reader_are_told_and_settled() {
+    fn records_that_crash_the_reader_are_reported_as_settled() {
         let details = Details::of(|| panic!("no such loop"));
         assert!(details.problem.as_ref().is_some_and(|problem| problem.contains("no such loop")), "{details:?}");
         assert!(details.is_settled(), "nobody comes back to it");

@@ -60,7 +60,7 @@ fn library_caches_results_and_rereads_changed_ones() {
 }
 
 #[test]
-fn notes_stand_beside_the_results_and_are_found() {
+fn notes_are_stored_next_to_the_results_and_found() {
     let dir = tempfile::tempdir().unwrap();
     begun(dir.path(), "a-1", "2026-01-01T00:00:00Z");
     begun(dir.path(), "b-2", "2026-02-01T00:00:00Z");

@@ -11,7 +11,6 @@ use super::words::{capital, listed, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};
 use crate::tables::comparison::is_decided;
 use crate::tables::repeats_from;
-use crate::verdict::{default_baseline, keeps_nothing};
 
 /// Replaces `sure` when the repeats are starts of one load.
 const FOR_THIS_LOAD: &str = "for this load only, because the repeats are starts of one load";
@@ -89,12 +88,12 @@ impl<'a> Finding<'a> {
 impl<'a> Against<'a> {
     /// `None` without two engines to compare.
     pub fn of(summary: &'a Summary) -> Option<Self> {
-        let baseline = default_baseline(summary)?;
+        let baseline = summary.default_baseline()?;
         let clients = clients_that_most_finished(summary)?;
         let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
         let (mut headlines, mut judged, mut not_ranked) = (Vec::new(), Vec::new(), None);
         for against in relative.rows.iter().filter(|row| row.clients == clients) {
-            let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
+            let Some(row) = summary.row(&against.engine, clients).filter(|row| !row.keeps_nothing()) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
             let is_sound = against.unsound.is_none();
             let unequal = &*against.comparability;
@@ -343,7 +342,7 @@ impl<'a> Against<'a> {
 
 /// The largest number of clients that every engine finished, or else the one that the most engines finished.
 fn clients_that_most_finished(summary: &Summary) -> Option<u32> {
-    let is_finished = |row: &&Row| row.run.is_some() && !row.is_partial(Part::Run) && !keeps_nothing(row);
+    let is_finished = |row: &&Row| row.run.is_some() && !row.is_partial(Part::Run) && !row.keeps_nothing();
     let finished = |clients: u32| summary.rows.iter().filter(|row| row.clients == clients).filter(is_finished).count();
     summary.clients().into_iter().max_by_key(|clients| (finished(*clients), *clients))
 }

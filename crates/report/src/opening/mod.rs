@@ -131,19 +131,19 @@ fn spread_alone(summary: &Summary) -> String {
 fn careful(results: &Results, summary: &Summary) -> String {
     let unsound = summary.rows.iter().find_map(Row::why_unsound);
     let failed = results.trials.iter().filter(|trial| matches!(trial.record.status, Status::Failed { .. })).count();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     if let Some(unsound) = unsound {
-        told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
+        reported.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
     }
     if let Some(row) = summary.rows.iter().find(|row| row.is_partial(Part::Run)) {
-        told.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
+        reported.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
     }
     let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));
     if let Some(row) = summary.rows.iter().find(stood_still) {
-        told.push(format!("{} did nothing at all with {}", row.engine, counted(row.clients as usize, "client")));
+        reported.push(format!("{} did nothing at all with {}", row.engine, counted(row.clients as usize, "client")));
     }
     if failed > 0 {
-        told.push(format!(
+        reported.push(format!(
             "{failed} of {} failed; nothing stands in their place",
             counted(results.trials.len(), "trial")
         ));
@@ -157,12 +157,12 @@ fn careful(results: &Results, summary: &Summary) -> String {
                 1 => " (1 other kind of warning below)".to_owned(),
                 more => format!(" ({more} other kinds of warnings below)"),
             };
-            told.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
+            reported.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
         }
-        None if told.is_empty() => return "No warning changes what a figure means.".to_owned(),
+        None if reported.is_empty() => return "No warning changes what a figure means.".to_owned(),
         None => {}
     }
-    format!("Be careful: {}.", told.join("; "))
+    format!("Be careful: {}.", reported.join("; "))
 }
 
 /// The worst warning that affects the meaning of a figure, its engine, and the number of kinds of warnings.

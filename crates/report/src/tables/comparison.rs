@@ -16,12 +16,12 @@ use crate::format::{SizeUnit, counted, ratio, several, significant};
 /// The share of a change outside of all counters that is worth reporting.
 const REST_WORTH: f64 = 0.1;
 
-/// One run compared with another, ready to print: a line per engine with its changes and their certainty, then the
-/// differing conditions. With `details`, every metric follows with both medians, their ratio and its interval.
+/// One run compared with another, ready to print: for each engine a table of the headlines with both medians, their
+/// ratio, its interval and the verdict; then the differing conditions. With `details`, the tables have every metric.
 pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     let mut text = String::new();
     for row in &comparison.rows {
-        text.push_str(&outline(row));
+        text.push_str(&compared_row(row, comparison.level, details));
         if !row.comparability.is_empty() {
             let words: Vec<String> = row.comparability.iter().map(Unequal::words).collect();
             let _ = writeln!(text, "  other and base differ in {}", words.join("; "));
@@ -43,9 +43,6 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
         );
     }
     text.push_str(&conditions(comparison));
-    if details {
-        comparison.rows.iter().for_each(|row| text.push_str(&compared_row(row, comparison.level)));
-    }
     if !comparison.rows.is_empty() {
         text.push_str(&legend(comparison, details));
     }
@@ -78,7 +75,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
 /// The changes of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
 /// (1.18–1.22); same data_bytes`. Verdicts over runs that did not take turns begin with a note.
 pub fn outline(row: &ComparedRow) -> String {
-    let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
+    let who = title(row);
     if let Some(why) = &row.unsound {
         return format!("{who}: undecided, because {why}\n");
     }
@@ -110,22 +107,22 @@ pub fn outline(row: &ComparedRow) -> String {
 pub fn written(change: &WrittenChange) -> String {
     let WrittenChange { base, other, kinds, rest } = change;
     let percent = |share: f64| format!("{:.0}%", share.abs() * 100.0);
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     for WrittenKind { kind, base, other, share } in kinds {
         let what = format!("{kind} ({} to {})", significant(*base), significant(*other));
-        told.push(match (*share < 0.0, told.is_empty()) {
+        reported.push(match (*share < 0.0, reported.is_empty()) {
             (true, _) => format!("{what} went {} the other way", percent(*share)),
             (false, true) => format!("{what} accounts for {} of that", percent(*share)),
             (false, false) => format!("{what} for {}", percent(*share)),
         });
     }
-    if told.is_empty() {
-        told.push("no counter of the engine tells why".to_owned());
+    if reported.is_empty() {
+        reported.push("no counter of the engine tells why".to_owned());
     } else if *rest > REST_WORTH {
-        told.push(format!("{} is in no counter of the engine", percent(*rest)));
+        reported.push(format!("{} is in no counter of the engine", percent(*rest)));
     }
     let (base, other) = (significant(*base), significant(*other));
-    format!("KB written per operation, debt charged, {base} to {other}: {}", told.join(", "))
+    format!("KB written per operation, debt charged, {base} to {other}: {}", reported.join(", "))
 }
 
 /// A ratio in an outline: with its interval, or with the number of further repeats that it needs.
@@ -179,11 +176,19 @@ fn conditions(comparison: &Comparison) -> String {
     format!("\nNot the same in both\n{}", grid.render())
 }
 
-fn compared_row(row: &ComparedRow, level: f64) -> String {
+/// `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each`
+fn title(row: &ComparedRow) -> String {
+    format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row))
+}
+
+fn compared_row(row: &ComparedRow, level: f64, details: bool) -> String {
+    if row.unsound.is_some() {
+        return outline(row);
+    }
     let heads = ["metric", "unit", "base", "other", "ratio", &format!("{:.0}% interval", level * 100.0), "change"];
     let mut grid = Grid::new(heads.iter().map(|&head| head.to_owned()).collect()).left(0).left(1);
     let mut footnotes = Footnotes::default();
-    for compared in &row.metrics {
+    for compared in row.metrics.iter().filter(|compared| details || compared.ratio.headline) {
         let mut cell = |metric: &Metric, column: &str, show: &dyn Fn(f64) -> String| {
             footnotes.cell(metric, column, &compared.ratio.metric, show)
         };
@@ -195,17 +200,25 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
             (low, _) => cell(low, "interval", &ratio),
         };
         grid.push(vec![
-            format!("{}{}", compared.ratio.metric, if compared.ratio.headline { " *" } else { "" }),
+            format!("{}{}", compared.ratio.metric, if details && compared.ratio.headline { " *" } else { "" }),
             unit,
             base,
             other,
             ratio_cell,
             interval,
-            verdict_word(&compared.ratio),
+            verdict_word(&compared.ratio) + &repeats_to_decide(&compared.ratio),
         ]);
     }
-    let part = part_word(row.part);
-    format!("\n{}, {}, {part}\n{}{}", row.engine, clients(row), grid.render(), footnotes.render())
+    if grid.is_empty() {
+        return format!("{}: no headline metric has figures\n", title(row));
+    }
+    format!("{}\n{}{}\n", title(row), grid.render(), footnotes.render())
+}
+
+/// `; 12 more repeats` for an undecided ratio that they would decide.
+fn repeats_to_decide(ratio: &Ratio) -> String {
+    let more = ratio.more_repeats.filter(|_| ratio.change == Change::Undecided);
+    more.map(|more| format!("; {}", counted(more as usize, "more repeat"))).unwrap_or_default()
 }
 
 /// The unit and the format of a metric; bytes as MB or GB, the same on both sides.

@@ -26,13 +26,14 @@ pub(crate) use self::notes::ending;
 use self::warnings::Warnings;
 use crate::format::{percent, several};
 use crate::opening::opening;
-use crate::verdict::{keeps_nothing, verdict_line};
+use crate::verdict::verdict_line;
 
 /// Options of the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     baseline: Option<String>,
     all_warnings: bool,
+    legend: bool,
     directories: Vec<String>,
 }
 
@@ -57,6 +58,12 @@ impl TableOptions {
     /// Shows all warnings, and not only the worst.
     pub fn with_all_warnings(mut self, all: bool) -> Self {
         self.all_warnings = all;
+        self
+    }
+
+    /// Explains every column below its table.
+    pub fn with_legend(mut self, legend: bool) -> Self {
+        self.legend = legend;
         self
     }
 
@@ -101,8 +108,8 @@ const GROWTH: &str = "Database growth, logs not counted";
 pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = heading(results, summary);
     let warnings = Warnings::of(&results.warnings, &summary.remarks, options.all_warnings);
-    let loaded = Marked { warnings: &warnings, of_loops: false };
-    let ran = Marked { warnings: &warnings, of_loops: true };
+    let loaded = Marked { warnings: &warnings, of_loops: false, legend: options.legend };
+    let ran = Marked { of_loops: true, ..loaded };
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
     section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load), loaded);
     section(&mut text, "Transactions", summary, run, &columns::transactions(&summary.rows, run), ran);
@@ -129,6 +136,9 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&notes::apart(results));
     text.push_str(&notes::servers(results));
     text.push_str(&notes::all(results, summary, &warnings, &options.report()));
+    if !options.legend {
+        let _ = writeln!(text, "\n`{} --legend` explains the columns.", options.report());
+    }
     text
 }
 
@@ -164,7 +174,7 @@ fn heading(results: &Results, summary: &Summary) -> String {
 /// The loads behind the rows' repeats, in words, which is the scope of the verdicts.
 pub(crate) fn repeats_from(summary: &Summary) -> String {
     // An engine that stores no data has no load to start from.
-    let rows = || summary.rows.iter().filter(|row| !keeps_nothing(row));
+    let rows = || summary.rows.iter().filter(|row| !row.keeps_nothing());
     let starts = || rows().map(|row| row.starts(Part::Run)).filter(|starts| starts.repeats > 1);
     let mut words: Vec<String> = starts().map(|starts| Starts::words(&[starts])).collect();
     words.dedup();
@@ -210,6 +220,8 @@ struct Marked<'a> {
     warnings: &'a Warnings<'a>,
     /// Whether the figures are of the loops, to which warnings of single trials apply, or of the load.
     of_loops: bool,
+    /// Whether the columns are explained.
+    legend: bool,
 }
 
 impl Marked<'_> {
@@ -227,7 +239,8 @@ impl Marked<'_> {
     }
 }
 
-/// A titled table with its footnotes and legend; empty without columns or figures.
+/// A titled table with its footnotes, and its legend on request; empty without columns or figures. Columns without any
+/// figure are left out; the footnotes name them with the reason.
 fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column], marked: Marked<'_>) {
     // A load that several numbers of clients share is one load.
     let clients = |row: &Row| if marked.of_loops { vec![row.clients] } else { summary.clients_of_load(row) };
@@ -236,20 +249,30 @@ fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, column
     if columns.is_empty() || with_figures.is_empty() {
         return;
     }
-    let mut grid = Grid::new(columns.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
+    let has_figure =
+        |column: &&Column| with_figures.iter().any(|(_, figures)| column.median(figures).value().is_some());
+    let shown: Vec<&Column> = columns.iter().filter(has_figure).collect();
+    let mut grid = Grid::new(shown.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
-    for (row, figures) in with_figures {
+    for &(row, figures) in &with_figures {
         let clients = clients(row);
         let name = row_name(summary, row, &clients);
-        let cell = |column: &Column| {
-            let show = |value| column.digits.show(value);
-            marked.cell(column, row, &footnotes.cell(&column.median(figures), &column.head, &name, show))
-        };
-        grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &clients)).collect());
+        let mut cells = Vec::new();
+        for column in columns {
+            let cell = footnotes.cell(&column.median(figures), &column.head, &name, |value| column.digits.show(value));
+            if has_figure(&column) {
+                cells.push(marked.cell(column, row, &cell));
+            }
+        }
+        cells.extend(name_cells(summary, row, &clients));
+        grid.push(cells);
     }
     let _ = write!(text, "\n{title}\n{}{}", grid.render(), footnotes.render());
-    let width = columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
-    for column in columns {
+    if !marked.legend {
+        return;
+    }
+    let width = shown.iter().map(|column| column.head.len()).max().unwrap_or(0);
+    for column in shown {
         let _ = writeln!(text, "  {:width$}  {}", column.head, column.legend);
     }
 }

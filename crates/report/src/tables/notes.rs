@@ -39,11 +39,11 @@ pub fn servers(results: &Results) -> String {
         }
         let version = record.version.as_deref().unwrap_or("unknown version");
         let source = record.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
-        let asked = record.plan.engine.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
+        let requested = record.plan.engine.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
         // An engine is the same in all tests of a suite.
         let (name, test) = (record.plan.engine.name.as_str(), record.plan.test.as_deref());
         let alone = test.and_then(|test| name.strip_suffix(test)?.strip_suffix('/')).unwrap_or(name);
-        let line = format!("  {alone}: {asked}{version}{source}");
+        let line = format!("  {alone}: {requested}{version}{source}");
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -162,13 +162,13 @@ fn partial(summary: &Summary) -> String {
 
 /// Notes on incomplete figures of the loops or of the load.
 pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
-    let told = |row: &Row| {
+    let reported = |row: &Row| {
         let of = format!("{}, {}", row.engine, counted(row.clients as usize, "client"));
         let of_run = row.run.iter().flat_map(|run| &run.notes).map(|note| format!("{of}: {note}"));
         let of_load = row.load.iter().flat_map(|load| &load.notes).map(|note| format!("{of}, load: {note}"));
         of_run.chain(of_load).collect::<Vec<_>>()
     };
-    summary.rows.iter().flat_map(told)
+    summary.rows.iter().flat_map(reported)
 }
 
 /// Trials that did not end, each with its cause; empty if there are none.

@@ -11,7 +11,6 @@ use super::comparison::is_decided;
 use super::grid::{Footnotes, Grid};
 use super::{name_cells, name_heads, row_name};
 use crate::format::{RESOLUTION, ratio};
-use crate::verdict::default_baseline;
 
 const THIS_LOAD: &str = "  all of this holds for this load only: the repeats are starts of one load; repeats_from = \"load\" asks others too\n";
 const LEGEND: &str =
@@ -35,7 +34,7 @@ fn mark(change: Change) -> &'static str {
 
 /// Every engine compared with the baseline at the same number of clients.
 pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
-    let Some(baseline) = baseline.or(default_baseline(summary)) else { return String::new() };
+    let Some(baseline) = baseline.or(summary.default_baseline()) else { return String::new() };
     if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines_alone().len() < 2 {
         return String::new();
     }
@@ -150,21 +149,21 @@ fn left_undecided(summary: &Summary, baseline: &str) -> String {
 /// Conditions in which engines differ from the baseline, a line for each kind of difference.
 fn not_alike(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
-    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut reported: Vec<(String, Vec<&str>)> = Vec::new();
     for against in against.into_iter().flat_map(|relative| &relative.rows) {
         let Some(row) = summary.row(&against.engine, against.clients) else { continue };
         for words in against.comparability.iter().map(Unequal::words) {
-            match told.iter_mut().find(|(known, _)| *known == words) {
+            match reported.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, engines)) if engines.contains(&row.engine_alone()) => {}
                 Some((_, engines)) => engines.push(row.engine_alone()),
-                None => told.push((words, vec![row.engine_alone()])),
+                None => reported.push((words, vec![row.engine_alone()])),
             }
         }
     }
     let line = |(words, engines): (String, Vec<&str>)| {
         format!("  not alike with {baseline}, {words}: {}\n", engines.join(", "))
     };
-    told.into_iter().map(line).collect()
+    reported.into_iter().map(line).collect()
 }
 
 fn interval(tested: &Ratio) -> String {

@@ -32,12 +32,12 @@ pub fn lines(summary: &Summary) -> impl Iterator<Item = String> + '_ {
 /// The number of probes by purpose.
 fn probes(all: &[Probe]) -> String {
     let of = |purpose: Purpose| all.iter().filter(|probe| probe.purpose == purpose).count();
-    let told =
+    let reported =
         [(of(Purpose::Confirmation), "to confirm"), (of(Purpose::Repetition), "to repeat one that was disturbed")];
-    let told: Vec<String> =
-        told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let reported: Vec<String> =
+        reported.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let all = counted(all.len(), "probe");
-    if told.is_empty() { all } else { format!("{all}, of them {}", told.join(", ")) }
+    if reported.is_empty() { all } else { format!("{all}, of them {}", reported.join(", ")) }
 }
 
 fn limits(found: &Searched) -> String {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_the_bracket_and_what_its_probes_were_for() {
+    fn line_reports_the_bracket_and_the_purpose_of_its_probes() {
         let probe = |rate, purpose, found, reason: &str| Probe {
             trial: 1,
             rate,

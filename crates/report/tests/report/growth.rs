@@ -48,7 +48,7 @@ fn growth(results: &Results) -> Vec<String> {
 /// 2 MB are 2,000 bytes for each of a thousand operations; 800 in 20 s are 2,400 a minute, and 480 minutes add
 /// 2,304,000,000 bytes.
 #[test]
-fn what_the_database_grows_by_is_told_wherever_results_are() {
+fn database_growth_is_reported_in_every_results_view() {
     let results = rated();
     let summary = summarise(&results);
     assert_eq!(growth(&results)[..3], ["B/un MB/8h engine", "2000 2197 rocksdb.none", "0 0.0 lmdb"]);
@@ -100,9 +100,9 @@ fn growth_has_the_mark_of_undrained_writes_and_rate_has_not() {
     let mut results = rated();
     results.trials[0].record.warnings = vec![Warning::new("debt-unpaid", "64 MiB are held back", "write more")];
     let text = printed(&results);
-    let told = text.lines().find(|line| line.contains(" debt-unpaid: ")).unwrap();
-    let letter = told.split_whitespace().next().unwrap();
-    assert_eq!(letter.len(), 1, "{told}");
+    let reported = text.lines().find(|line| line.contains(" debt-unpaid: ")).unwrap();
+    let letter = reported.split_whitespace().next().unwrap();
+    assert_eq!(letter.len(), 1, "{reported}");
     let marked = format!("{letter} 2000 {letter} 2197 rocksdb.none");
     assert_eq!(growth(&results)[1..3], [marked.as_str(), "0 0.0 lmdb"]);
     let (_, transactions) = text.split_once("\nTransactions\n").unwrap();

@@ -58,7 +58,7 @@ fn show(results: &Results) {
 }
 
 #[test]
-fn whatever_stands_in_a_record_it_is_refused_or_shown() {
+fn hostile_value_in_a_record_is_refused_or_shown() {
     let sound = &*SAMPLE;
     let record = serde_json::to_value(&sound.trials[0].record).unwrap();
     let mut found = BTreeMap::new();
@@ -81,7 +81,7 @@ fn whatever_stands_in_a_record_it_is_refused_or_shown() {
 }
 
 #[test]
-fn whatever_stands_in_a_second_it_is_refused_or_shown() {
+fn hostile_value_in_an_interval_is_refused_or_shown() {
     let sound = &*SAMPLE;
     let interval = serde_json::to_value(&sound.trials[0].intervals[0]).unwrap();
     let mut found = BTreeMap::new();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::compare::{Gate, Run, compare, history, summarise};
 use crate::support::synthetic::{in_turns, sample, servers};
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_report::{comparison_json, comparison_schema, detection_schema, history_json, history_schema, json, schema};
 use rumba_results::comparison::Comparison;
 use rumba_results::record::TrialPlan;
@@ -54,9 +54,9 @@ fn records_without_client_durability_flag_are_read() {
     let mut plan = serde_json::to_value(&sample().trials[0].record.plan).unwrap();
     assert_eq!(plan["facts"].as_object_mut().unwrap().remove("clients_ask_durability"), Some(false.into()));
     let mut plan: TrialPlan = serde_json::from_value(plan).unwrap();
-    assert_eq!(plan.given_durability().told, plan.engine.durability.name());
+    assert_eq!(plan.given_durability().reported, plan.engine.durability.name());
     plan.engine.server = Some("mongodb://host/lab".to_owned());
-    assert_eq!(plan.given_durability().told, "not known");
+    assert_eq!(plan.given_durability().reported, "not known");
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn overriding_setting_has_a_stable_json_name_and_is_read_back() {
     let mut results = sample();
     let facts = results.trials[0].record.plan.facts.as_mut().unwrap();
     let (pool, flush) = (Own::new("pool", Some(1 << 30)), Own::new("flush", None));
-    facts.overruled = Overruled { cache: Some(pool), durability: Some(flush) };
+    facts.overruled = OverriddenSettings { cache: Some(pool), durability: Some(flush) };
     let document = json(&results, &summarise(&results), None);
-    let told = serde_json::json!({
+    let reported = serde_json::json!({
         "cache": { "setting": "pool", "value": 1_u64 << 30 },
         "durability": { "setting": "flush" },
     });
-    assert_eq!(document["trials"][0]["engine_facts"]["overruled"], told);
+    assert_eq!(document["trials"][0]["engine_facts"]["overruled"], reported);
     assert!(jsonschema::validator_for(&schema()).unwrap().is_valid(&document));
     let plan = &results.trials[0].record.plan;
     assert_eq!(serde_json::from_value::<TrialPlan>(serde_json::to_value(plan).unwrap()).unwrap(), *plan);

@@ -3,7 +3,7 @@
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
-use rumba_engine_api::common::{Overruled, Own};
+use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{EngineConfig, EngineFacts};
 use rumba_engine_api::parity::Reads;
 use rumba_engine_api::setting::Value;
@@ -17,13 +17,13 @@ use rumba_results::warning::Warning;
 
 const FOUR: Plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 10 };
 
-fn told(results: &Results) -> Opening {
+fn reported(results: &Results) -> Opening {
     opening(results, &summarise(results))
 }
 
 #[test]
 fn decided_result_is_called_sure_with_factor_and_repeats() {
-    let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], FOUR));
+    let Opening { found, undecided, .. } = reported(&results(&[BTREE, LSM], FOUR));
     let wanted = "rocksdb.none does 48% more operations per second than wiredtiger.snappy and writes 1/8.1 as much per \
                   operation as it, with 16 clients (4 repeats, each from its own load): sure.";
     assert_eq!(found, wanted);
@@ -33,7 +33,7 @@ fn decided_result_is_called_sure_with_factor_and_repeats() {
 /// The largest finding hid the findings about the other engines.
 #[test]
 fn each_engine_has_a_sentence_with_throughput_first() {
-    let found = told(&results(&[BTREE, LSM, COPY_ON_WRITE], FOUR)).found;
+    let found = reported(&results(&[BTREE, LSM, COPY_ON_WRITE], FOUR)).found;
     let sentences: Vec<&str> = found.split_inclusive(": sure.").collect();
     assert_eq!(sentences.len(), 2, "{found}");
     for (sentence, [engine, largest]) in
@@ -45,7 +45,7 @@ fn each_engine_has_a_sentence_with_throughput_first() {
     }
     let mut many: Vec<Shape> = vec![BTREE];
     many.extend(["a", "b", "c", "d", "e", "f"].map(|name| Shape { name, ..LSM }));
-    let found = told(&results(&many, FOUR)).found;
+    let found = reported(&results(&many, FOUR)).found;
     assert!(found.ends_with("The tables have 2 more engines."), "{found}");
 }
 
@@ -53,9 +53,9 @@ fn each_engine_has_a_sentence_with_throughput_first() {
 #[test]
 fn opening_uses_a_client_count_that_every_engine_finished() {
     let mut results = results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR });
-    assert!(told(&results).found.contains(", with 16 clients ("));
+    assert!(reported(&results).found.contains(", with 16 clients ("));
     results.trials.retain(|trial| trial.record.plan.engine.name != LSM.name || trial.record.plan.clients == 1);
-    let found = told(&results).found;
+    let found = reported(&results).found;
     assert!(found.contains(", with 1 client ("), "{found}");
 }
 
@@ -74,7 +74,7 @@ fn noise_is_that_of_the_pair_and_excess_noise_is_named() {
             };
             record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(100.0 * rate));
         }
-        told(&results).undecided
+        reported(&results).undecided
     };
     let undecided = with_noise([1.0, 1.1, 1.06, 1.04], [9.0, 27.0, 13.0, 18.0]);
     let wanted = "Operations per second: not decided between rocksdb.none and wiredtiger.snappy (repeats of rocksdb.none differ \
@@ -119,7 +119,7 @@ fn the_highest_rates_that_were_found_come_first() {
 
 #[test]
 fn what_was_seen_once_is_not_called_sure() {
-    let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], Plan { repeats: 1, ..FOUR }));
+    let Opening { found, undecided, .. } = reported(&results(&[BTREE, LSM], Plan { repeats: 1, ..FOUR }));
     assert!(found.starts_with("A single repeat decides nothing. rocksdb.none writes "), "{found}");
     assert!(!found.contains("sure"), "{found}");
     assert_eq!(undecided, "A second repeat would show how much the figures vary; set repeats = 4 for a verdict.");
@@ -129,7 +129,7 @@ fn what_was_seen_once_is_not_called_sure() {
 fn of_two_engines_that_are_one_nothing_is_found_but_that() {
     const TWIN: Shape = Shape { name: "rocksdb.twin", ..LSM };
     let results = results(&[LSM, TWIN], FOUR);
-    let Opening { found, undecided, .. } = told(&results);
+    let Opening { found, undecided, .. } = reported(&results);
     assert!(found.contains("are the same within 1% in ") && !found.contains(" less "), "{found}");
     assert!(undecided.contains(" (repeats of rocksdb."), "{undecided}");
     assert!(undecided.contains(" between rocksdb.twin and rocksdb.none"), "{undecided}");
@@ -148,7 +148,7 @@ fn undecided_main_percentile_or_small_metric_is_reported() {
             op.response.p99_ms = ms.clone();
         }
     }
-    let undecided = told(&results).undecided;
+    let undecided = reported(&results).undecided;
     let wanted = "The p99 of get_node: too noisy to decide here between rocksdb.none and wiredtiger.snappy (repeats of \
                   rocksdb.none differ by 200%).";
     assert_eq!(undecided, wanted, "all others are decided");
@@ -156,7 +156,7 @@ fn undecided_main_percentile_or_small_metric_is_reported() {
         let reads = Metric::Value(noise(record) / 1000.0);
         record.phases.iter_mut().for_each(|phase| phase.metrics.reads_per_op = reads.clone());
     }
-    let undecided = told(&results).undecided;
+    let undecided = reported(&results).undecided;
     assert!(
         undecided.starts_with("The p99 of get_node: ") && undecided.ends_with(" 1 other headline is undecided."),
         "{undecided}"
@@ -166,7 +166,7 @@ fn undecided_main_percentile_or_small_metric_is_reported() {
 #[test]
 fn a_percentile_is_found_where_nothing_else_differs() {
     const SLOWER: Shape = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
-    let Opening { found, .. } = told(&results(&[LSM, SLOWER], FOUR));
+    let Opening { found, .. } = reported(&results(&[LSM, SLOWER], FOUR));
     assert!(found.starts_with("rocksdb.slower has "), "{found}");
     assert!(found.ends_with(": sure alone, but not among 11 verdicts together."), "{found}");
     assert!(found.contains(" times as long a p99 of "), "{found}");
@@ -174,7 +174,7 @@ fn a_percentile_is_found_where_nothing_else_differs() {
 
 #[test]
 fn of_several_numbers_of_clients_it_is_said_which_is_decided() {
-    let Opening { undecided, .. } = told(&results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR }));
+    let Opening { undecided, .. } = reported(&results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR }));
     assert!(
         undecided.starts_with("Every headline is decided against wiredtiger.snappy with 16 clients; "),
         "{undecided}"
@@ -210,17 +210,17 @@ fn what_only_one_of_many_verdicts_says_is_not_sure_among_them() {
             phase.op_types.values_mut().for_each(|op| op.response.p99_ms = noise.clone());
         }
     }
-    let found = told(&results).found;
+    let found = reported(&results).found;
     assert!(found.contains(" writes "), "{found}");
     assert!(found.contains("): sure alone, but not among ") && found.ends_with(" verdicts together."), "{found}");
 }
 
 /// A figure that may not be judged must not count among the verdicts of a family.
 #[test]
-fn verdicts_of_data_that_is_wrong_are_not_counted_beside_others() {
+fn verdicts_on_corrupt_data_are_counted_separately() {
     let among = |found: &str| Some(found.rsplit_once("not among ")?.1.split_once('.')?.0.to_owned());
     let slower = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
-    let alone = told(&results(&[LSM, slower], FOUR)).found;
+    let alone = reported(&results(&[LSM, slower], FOUR)).found;
     let mut with_another = results(&[LSM, slower, COPY_ON_WRITE], FOUR);
     let mut of_another = with_another.trials.iter_mut().map(|trial| &mut trial.record);
     let broken = of_another.find(|record| record.plan.engine.name == COPY_ON_WRITE.name).unwrap();
@@ -244,7 +244,7 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
             engine.durability = rumba_engine_api::engine::Durability::NoSync;
             engine.limits.memory_bytes = Some(if engine.name == FAR.name { mib << 20 } else { 512 << 20 });
         }
-        told(&results)
+        reported(&results)
     };
     let found = with_memory_of_far(512).found;
     assert!(found.starts_with("lmdb.slow does ") && found.contains(" rocksdb.none does "), "{found}");
@@ -255,13 +255,13 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
     for engine in existing.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
         engine.server = Some("mysql://me@host/lab".to_owned());
     }
-    let found = told(&existing).found;
+    let found = reported(&existing).found;
     assert!(found.starts_with("lmdb.slow does "), "no server has the experiment's durability: {found}");
 }
 
 #[test]
 fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
-    let Opening { found, .. } = told(&suite());
+    let Opening { found, .. } = reported(&suite());
     assert_eq!(
         found,
         "With 16 clients: innodb[doublewrite=off] does more operations per second than innodb in 1 of 3 tests, fewer in 1, the same \
@@ -271,14 +271,14 @@ fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
 
 #[test]
 fn what_failed_is_said_before_the_worst_warning() {
-    let careful = told(&sample()).careful;
+    let careful = reported(&sample()).careful;
     assert!(careful.starts_with("Be careful: 1 of 16 trials failed; nothing stands in their place"), "{careful}");
     let mut few = results(&[BTREE, LSM], FOUR);
     few.warnings = vec![
         Warning::new("turbo-on", "clocks differ", "switch it off"),
         Warning::new("verification-failed", "the data was inconsistent", "look at it"),
     ];
-    let careful = told(&few).careful;
+    let careful = reported(&few).careful;
     assert!(careful.starts_with("Be careful: the data was inconsistent"), "{careful}");
 }
 
@@ -287,7 +287,7 @@ fn a_long_warning_is_cut_at_a_word_and_not_behind_a_comma() {
     let mut long = results(&[BTREE, LSM], FOUR);
     let text = "so many words, ".repeat(40);
     long.warnings = vec![Warning::new("verification-failed", text.as_str(), "look at it")];
-    let careful = told(&long).careful;
+    let careful = reported(&long).careful;
     assert!(
         careful.contains("so many words … (") || careful.contains("words, so … (") || careful.contains("so many … ("),
         "{careful}"
@@ -296,8 +296,8 @@ fn a_long_warning_is_cut_at_a_word_and_not_behind_a_comma() {
 }
 
 #[test]
-fn one_engine_alone_and_none_are_told_of_as_such() {
-    let Opening { found, undecided, conditions, .. } = told(&results(&[LSM], FOUR));
+fn single_engine_and_no_engine_are_reported_as_such() {
+    let Opening { found, undecided, conditions, .. } = reported(&results(&[LSM], FOUR));
     assert!(found.starts_with("rocksdb.none did ") && found.contains("the median of 4 repeats"), "{found}");
     assert!(undecided.contains("no other engine to compare with"), "{undecided}");
     assert_eq!(conditions, "memory the host's · storage the host's (ext4) · cache 160.0 MiB · durability no-sync");
@@ -307,7 +307,7 @@ fn one_engine_alone_and_none_are_told_of_as_such() {
         trial.record.phases.clear();
         trial.intervals.clear();
     }
-    assert_eq!(told(&none).found, "No engine ended a loop: there is nothing to tell.");
+    assert_eq!(reported(&none).found, "No engine ended a loop: there is nothing to tell.");
 }
 
 /// The report named the experiment's cache, which the server never received.
@@ -317,7 +317,7 @@ fn the_cache_of_an_existing_server_is_not_known() {
     for engine in results.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
         engine.server = (engine.name == LSM.name).then(|| "mysql://me@host/lab".to_owned());
     }
-    let conditions = told(&results).conditions;
+    let conditions = reported(&results).conditions;
     assert!(conditions.contains(" · cache 160.0 MiB / not known · "), "{conditions}");
 }
 
@@ -325,17 +325,17 @@ fn the_cache_of_an_existing_server_is_not_known() {
 #[test]
 fn engine_setting_is_named_in_place_of_the_common_one() {
     let mut results = results(&[BTREE, LSM], FOUR);
-    let plain = told(&results).conditions;
+    let plain = reported(&results).conditions;
     assert!(plain.contains(" · cache 160.0 MiB · durability no-sync"), "{plain}");
     for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
         if plan.engine.name == LSM.name {
             let (pool, flush) = (Own::new("pool", Some(1 << 30)), Own::new("flush", None));
             plan.engine.settings.0.insert("flush".to_owned(), Value::Text("each second".to_owned()));
-            let overruled = Overruled { cache: Some(pool), durability: Some(flush) };
+            let overruled = OverriddenSettings { cache: Some(pool), durability: Some(flush) };
             plan.facts = plan.facts.take().map(|facts| EngineFacts { overruled, ..facts });
         }
     }
-    let conditions = told(&results).conditions;
+    let conditions = reported(&results).conditions;
     let wanted = " · cache 160.0 MiB / 1.00 GiB (pool) · durability no-sync / flush = each second";
     assert!(conditions.ends_with(wanted), "{conditions}");
     let page = html(&results, &summarise(&results));
@@ -361,7 +361,7 @@ fn same_cache_with_different_memory_is_ranked_by_size_alone() {
         (engine.limits.memory_bytes, engine.cache) = (Some(480 << 20), 80 << 20);
     };
     set_up(&mut results, fixed);
-    let Opening { found, .. } = told(&results);
+    let Opening { found, .. } = reported(&results);
     assert!(found.contains(" room on disk as wiredtiger.snappy, with 16 clients ("), "{found}");
     let lines = rumba_report::verdict_line(&summarise(&results));
     let why = "left out: wiredtiger.snappy is not ranked with rocksdb.none: files read: past the page cache against \
@@ -372,7 +372,7 @@ fn same_cache_with_different_memory_is_ranked_by_size_alone() {
         fixed(name, engine, facts);
         (engine.cache_is_derived, engine.cache) = (true, if name == BTREE.name { 300 << 20 } else { 160 << 20 });
     });
-    let Opening { found, .. } = told(&results);
+    let Opening { found, .. } = reported(&results);
     assert!(found.starts_with("rocksdb.none does "), "an equal budget is fair: {found}");
     assert!(!rumba_report::verdict_line(&summarise(&results)).contains("not ranked"));
 }
@@ -385,7 +385,7 @@ fn two_engines_that_may_not_be_ranked_at_all_are_said_not_to_be() {
     });
     let without_sizes = results.trials.iter_mut().flat_map(|trial| &mut trial.record.phases);
     without_sizes.for_each(|phase| phase.metrics.data_bytes = Metric::absent("elsewhere"));
-    let Opening { found, undecided, .. } = told(&results);
+    let Opening { found, undecided, .. } = reported(&results);
     assert!(found.starts_with("rocksdb.none and wiredtiger.snappy are not ranked: files read: "), "{found}");
     assert_eq!(undecided, "Engines that did not have the same memory cannot be compared.");
 }
@@ -397,7 +397,7 @@ fn sentence_on_sizes_or_bytes_names_different_compression() {
     set_up(&mut results, |name, _, facts| {
         facts.compression = Some(if name == BTREE.name { "snappy" } else { "none" }.to_owned());
     });
-    let Opening { found, .. } = told(&results);
+    let Opening { found, .. } = reported(&results);
     let wanted = " operations per second than wiredtiger.snappy and writes 1/8.1 as much per operation as it (with none \
                   against snappy), with";
     assert!(found.contains(wanted), "compression is named for bytes, not for throughput: {found}");
@@ -411,16 +411,16 @@ fn sentence_on_sizes_or_bytes_names_different_compression() {
 /// The report used the experiment's durability for an existing server, and compared engines by it.
 #[test]
 fn existing_server_durability_is_known_if_clients_request_it() {
-    let of = |clients_ask_durability: bool| {
+    let of = |clients_request_durability: bool| {
         let mut results = results(&[BTREE, LSM], FOUR);
         for plan in results.trials.iter_mut().map(|trial| &mut trial.record.plan) {
             plan.engine.server = (plan.engine.name == LSM.name).then(|| "mysql://me@host/lab".to_owned());
-            plan.facts = plan.facts.take().map(|facts| EngineFacts { clients_ask_durability, ..facts });
+            plan.facts = plan.facts.take().map(|facts| EngineFacts { clients_request_durability, ..facts });
         }
         results
     };
-    let (asked, not) = (told(&of(true)).conditions, told(&of(false)).conditions);
-    assert!(asked.ends_with(" · durability no-sync"), "{asked}");
+    let (requested, not) = (reported(&of(true)).conditions, reported(&of(false)).conditions);
+    assert!(requested.ends_with(" · durability no-sync"), "{requested}");
     assert!(not.ends_with(" · durability no-sync / not known"), "{not}");
     let page = html(&of(false), &summarise(&of(false)));
     assert!(page.contains(r#""durability":"not known""#) && page.contains(r#""durability":"no-sync""#));
@@ -441,7 +441,7 @@ fn unfinished_engine_is_named_and_neither_base_nor_best() {
     }
     let summary = summarise(&results);
     assert!(summary.rows[0].run.as_ref().is_some_and(|run| run.partial));
-    let Opening { found, careful, .. } = told(&results);
+    let Opening { found, careful, .. } = reported(&results);
     assert!(found.starts_with("rocksdb.none does ") && found.contains("than wiredtiger.snappy"), "{found}");
     assert!(careful.contains("no repeat of lmdb came to its end; what is shown of it decides nothing"), "{careful}");
     let lines = rumba_report::verdict_line(&summary);

@@ -71,7 +71,7 @@ fn many_starts() -> Results {
 }
 
 #[test]
-fn what_verdicts_generalise_over_is_told_wherever_they_are() {
+fn scope_of_verdicts_is_reported_in_every_view() {
     let mut kept = many_starts();
     let text = printed(&kept);
     assert!(text.contains("\nmedians of 4 repeats from one load of each engine\n"), "{text}");
@@ -80,9 +80,9 @@ fn what_verdicts_generalise_over_is_told_wherever_they_are() {
     assert!(html(&own, &summarise(&own)).contains(r#""repeats_from":", each from its own load""#));
     let outline = |base: &Results, other: &Results| comparison_table(&compare(base, other), false);
     let text = outline(&kept, &kept);
-    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from one load of each: "), "{text}");
+    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from one load of each\n"), "{text}");
     let text = outline(&kept, &own);
-    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from 1 and 4 loads: "), "{text}");
+    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from 1 and 4 loads\n"), "{text}");
     for text in [printed(&kept), outline(&kept, &kept), outline(&kept, &own)] {
         assert!(text.contains("for this load"), "{text}");
     }
@@ -102,8 +102,8 @@ fn what_verdicts_generalise_over_is_told_wherever_they_are() {
 fn shared_change_of_repeats_is_explained_from_three_repeats_on() {
     let of = |repeats| printed(&results(&[BTREE], Plan { repeats, loop_s: 20, ..SHORT }));
     assert!(!of(2).contains("Change over the loops"), "two have no interval");
-    let told = of(3);
-    let (_, table) = told.split_once("\nChange over the loops that the repeats share").unwrap();
+    let reported = of(3);
+    let (_, table) = reported.split_once("\nChange over the loops that the repeats share").unwrap();
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["tps", "wkb/t", "engine"]);
     assert!(lines[2].ends_with("steady  wiredtiger.snappy"), "{}", lines[2]);
@@ -112,16 +112,16 @@ fn shared_change_of_repeats_is_explained_from_three_repeats_on() {
 
 #[test]
 fn undecided_steadiness_is_a_note_in_tables_json_and_page() {
-    let told = results(&[LSM], SHORT);
-    let summary = summarise(&told);
+    let reported = results(&[LSM], SHORT);
+    let summary = summarise(&reported);
     let why = "rocksdb.none, 16 clients, repeat 1: whether the loops were steady (within 10%) is undecided: KB written";
-    let all = tables(&told, &summary, &TableOptions::default().with_all_warnings(true));
+    let all = tables(&reported, &summary, &TableOptions::default().with_all_warnings(true));
     assert!(all.contains(&format!("    steadiness-undecided\n      {why}")), "{all}");
-    let worst = printed(&told);
+    let worst = printed(&reported);
     assert!(!worst.contains("steadiness-undecided") && worst.contains(" more: rumba report DIR --warnings"), "{worst}");
-    let json = json(&told, &summary, None);
+    let json = json(&reported, &summary, None);
     assert!(json["trials"][0]["warnings"].to_string().contains("steadiness-undecided"), "{json}");
-    assert!(html(&told, &summary).contains("steadiness-undecided"));
+    assert!(html(&reported, &summary).contains("steadiness-undecided"));
     let steady = results(&[COPY_ON_WRITE], Plan { loop_s: 120, ..SHORT });
     assert!(!html(&steady, &summarise(&steady)).contains("steadiness-undecided"));
 }
@@ -129,8 +129,8 @@ fn undecided_steadiness_is_a_note_in_tables_json_and_page() {
 /// It appeared under the first repeat's name, in tables and among that trial's warnings.
 #[test]
 fn what_all_repeats_share_is_said_of_no_single_one() {
-    let mut told = results(&[COPY_ON_WRITE], Plan { repeats: 3, loop_s: 30, ..SHORT });
-    for trial in &mut told.trials {
+    let mut reported = results(&[COPY_ON_WRITE], Plan { repeats: 3, loop_s: 30, ..SHORT });
+    for trial in &mut reported.trials {
         let loops = trial.intervals.iter_mut().filter(|interval| matches!(interval.phase, PhaseKind::Loop(_)));
         for (interval, second) in loops.zip(0..) {
             // The rate oscillates, so that no single trial is significant, and is slower by a fifth from the middle on.
@@ -138,11 +138,11 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
             interval.ops = if second < 30 { sway } else { (0.8 * sway).floor() } as u64;
         }
     }
-    let summary = summarise(&told);
-    let text = tables(&told, &summary, &TableOptions::default().with_all_warnings(true));
+    let summary = summarise(&reported);
+    let text = tables(&reported, &summary, &TableOptions::default().with_all_warnings(true));
     assert!(text.contains(" unsteady\n      lmdb, 16 clients: operations/s changed by -"), "{text}");
     assert!(!text.contains("repeat 1: operations/s"), "{text}");
-    let json = json(&told, &summary, None);
+    let json = json(&reported, &summary, None);
     let is_it = |warning: &&serde_json::Value| warning["code"] == "unsteady";
     let of_trials = json["trials"].as_array().unwrap().iter().flat_map(|trial| trial["warnings"].as_array().unwrap());
     assert_eq!(of_trials.filter(is_it).count(), 0, "{}", json["trials"]);
@@ -152,11 +152,11 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
 
 #[test]
 fn error_rates_of_verdicts_are_printed_below_the_ratios() {
-    let told =
+    let reported =
         "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";
-    assert!(printed(&sample()).contains(told));
+    assert!(printed(&sample()).contains(reported));
     let alone = results(&[LSM], Plan { repeats: 4, ..SHORT });
-    assert!(!printed(&alone).contains(told), "where there is no verdict there is no rate");
+    assert!(!printed(&alone).contains(reported), "where there is no verdict there is no rate");
 }
 
 #[test]
@@ -279,9 +279,9 @@ fn rollbacks_and_give_ups_are_counted_apart_from_operations() {
         loops.op_types.values_mut().next().unwrap().errors = 2;
     }
     let text = printed(&results);
-    let (_, told) = text.split_once(HEADING).unwrap();
+    let (_, reported) = text.split_once(HEADING).unwrap();
     let expected = format!("  {}, 16 clients: 14 undone on purpose, 4 given up; beside {ops} operations\n\n", LSM.name);
-    assert!(told.starts_with(&expected), "{told}");
+    assert!(reported.starts_with(&expected), "{reported}");
 }
 
 /// Warnings of many kinds, as in a first run on an untuned host.
@@ -305,7 +305,7 @@ fn the_worst_warnings_come_first_and_the_rest_are_counted() {
     assert!(end.contains("cpu-uncharged was seen (and in 1 other)"), "{end}");
     // The five less severe ones, and the note that steadiness is undecided.
     assert!(end.contains("\n  6 more: rumba report DIR --warnings\n"), "{end}");
-    assert!(end.lines().count() <= 12, "{end}");
+    assert!(end.lines().count() <= 14, "{end}");
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn warning_mark_is_next_to_the_figure_it_undermines_only() {
 }
 
 #[test]
-fn all_warnings_are_shown_when_asked_for() {
+fn all_warnings_are_shown_on_request() {
     let results = warned();
     let options = TableOptions::default().with_all_warnings(true);
     let text = tables(&results, &summarise(&results), &options);
@@ -385,7 +385,7 @@ fn load_shared_by_several_client_counts_is_shown_once() {
     let loads = compared.lines().filter(|line| line.starts_with("rocksdb.none, ") && line.contains(", load"));
     let loads: Vec<&str> = loads.collect();
     assert!(
-        loads.len() == 2 && loads.iter().all(|load| load.starts_with("rocksdb.none, 1, 4 clients, load")),
+        loads.len() == 1 && loads.iter().all(|load| load.starts_with("rocksdb.none, 1, 4 clients, load")),
         "{loads:?}"
     );
 }
@@ -473,20 +473,21 @@ fn two_runs_side_by_side() {
 }
 
 #[test]
-fn comparison_opens_with_changes_and_shows_details_on_request() {
+fn comparison_shows_headlines_and_details_on_request() {
     let plan = Plan { repeats: 4, ..SHORT };
     let mut faster = LSM;
     faster.ops_per_s *= 1.2;
     let (base, other) = (results(&[LSM, BTREE], plan), results(&[faster, BTREE], plan));
     let text = comparison_table(&compare(&base, &other), false);
     let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops, 4 and 4 repeats")).unwrap();
-    assert!(loops.contains("better ops_per_s 1.20 (1."), "{loops}");
-    assert!(loops.contains(", each from its own load: the runs did not take turns: "), "{loops}");
+    assert!(loops.ends_with(", each from its own load"), "{loops}");
+    let rate = text.lines().find(|line| line.trim_start().starts_with("ops_per_s ") && line.contains("1.20")).unwrap();
+    assert!(rate.ends_with("better"), "{rate}");
     assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
     assert!(text.contains("Not interleaved") && text.contains("headline metric of runs that take turns"), "{text}");
     let turns = in_turns(&base, &other);
-    let told = comparison_table(&turns, false);
-    assert!(!told.contains("not take turns") && told.contains("for each headline metric; same"), "{told}");
+    let reported = comparison_table(&turns, false);
+    assert!(!reported.contains("not take turns") && reported.contains("for each headline metric; same"), "{reported}");
     let detailed = comparison_table(&compare(&base, &other), true);
     assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
     let rate = "bear a false discovery rate of 5% together";
@@ -499,7 +500,7 @@ fn one_repeat_has_no_interval_and_is_seen_once() {
     let base = results(&[LSM], SHORT);
     let text = comparison_table(&compare(&base, &base), true);
     assert!(text.contains("no interval with one repeat"), "{text}");
-    assert!(text.contains("loops: seen once ops_per_s 1.00") && !text.contains("undecided"), "{text}");
+    assert!(text.contains("seen once") && !text.contains("undecided"), "{text}");
 }
 
 #[test]

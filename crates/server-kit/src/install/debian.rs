@@ -199,9 +199,9 @@ fn mirror() -> Result<String, EngineError> {
 /// address, which by convention ends in `debian`.
 fn main_archive(targets: &str) -> Option<String> {
     let lines = || targets.lines().filter_map(|line| line.rsplit_once('|'));
-    let told = lines().find(|(from, _)| *from == "Debian|Debian");
+    let reported = lines().find(|(from, _)| *from == "Debian|Debian");
     let by_custom = || lines().find(|(_, address)| address.trim_end_matches('/').ends_with("/debian"));
-    told.or_else(by_custom).map(|(_, address)| address.to_owned())
+    reported.or_else(by_custom).map(|(_, address)| address.to_owned())
 }
 
 #[cfg(test)]
@@ -217,11 +217,11 @@ mod tests {
 
     #[test]
     fn security_or_foreign_source_is_not_taken_as_main_archive() {
-        let told = "Elsewhere|Elsewhere|http://a.example/node\nDebian|Debian-Security|http://b.example/debian-security\n\
+        let reported = "Elsewhere|Elsewhere|http://a.example/node\nDebian|Debian-Security|http://b.example/debian-security\n\
                     Debian|Debian|http://c.example/debian/\n";
-        assert_eq!(main_archive(told).as_deref(), Some("http://c.example/debian/"));
-        let untold = "||http://b.example/debian-security\n||http://c.example/debian/";
-        assert_eq!(main_archive(untold).as_deref(), Some("http://c.example/debian/"));
+        assert_eq!(main_archive(reported).as_deref(), Some("http://c.example/debian/"));
+        let unreported = "||http://b.example/debian-security\n||http://c.example/debian/";
+        assert_eq!(main_archive(unreported).as_deref(), Some("http://c.example/debian/"));
         assert_eq!(main_archive("||http://a.example/ubuntu"), None);
     }
 }

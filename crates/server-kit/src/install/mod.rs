@@ -58,7 +58,7 @@ pub trait Software: Sized {
     fn program(&self) -> &Path;
 
     /// The plugins that it may load.
-    fn beside(&self) -> Vec<PathBuf> {
+    fn adjacent(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
@@ -305,7 +305,10 @@ impl Release {
 /// The availability of installed software.
 pub fn available(software: &impl Software) -> Availability {
     let version = Some(software.version_text().to_owned());
-    Availability { beside: software.beside(), ..Availability::here(version, software.program().display().to_string()) }
+    Availability {
+        adjacent: software.adjacent(),
+        ..Availability::here(version, software.program().display().to_string())
+    }
 }
 
 /// Refuses an archive with a wrong checksum.

@@ -77,16 +77,16 @@ impl Range {
 
 /// The possible range of a figure. Data can shrink. Counts, bytes and reads can be zero; time, CPU, throughput and
 /// sizes of a run cannot.
-fn figure(asked: &MetricRef) -> Range {
-    if asked.metric.contains("growth_bytes") {
+fn figure(requested: &MetricRef) -> Range {
+    if requested.metric.contains("growth_bytes") {
         return ANY;
     }
-    let is_never_zero = match metric_info(&asked.metric).map(|info| info.class) {
+    let is_never_zero = match metric_info(&requested.metric).map(|info| info.class) {
         // A percentile.
         None => true,
-        Some(Class::Rate) => asked.metric == "ops_per_s" || asked.metric.starts_with("tpm"),
-        Some(Class::Cpu) => asked.metric.starts_with("cpu_us_") || asked.metric == "host_cpu_us_per_op",
-        Some(Class::Size) => asked.metric != "log_bytes",
+        Some(Class::Rate) => requested.metric == "ops_per_s" || requested.metric.starts_with("tpm"),
+        Some(Class::Cpu) => requested.metric.starts_with("cpu_us_") || requested.metric == "host_cpu_us_per_op",
+        Some(Class::Size) => requested.metric != "log_bytes",
         Some(Class::Memory) => true,
         Some(Class::Time | Class::Io | Class::Count) => false,
     };
@@ -96,7 +96,7 @@ fn figure(asked: &MetricRef) -> Range {
 fn range(number: &Number) -> Range {
     match number {
         Number::Plain(value) => Range::point(*value),
-        Number::Figure(asked) => figure(asked),
+        Number::Figure(requested) => figure(requested),
         Number::Minus(inner) => range(inner).negative(),
         Number::Two(Operator::Less, left, right) if left == right => Range::point(0.0),
         Number::Two(Operator::Over, left, right) if left == right => Range::point(1.0),

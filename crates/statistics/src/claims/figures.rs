@@ -7,7 +7,7 @@ use rumba_results::counted::{NOT_COUNTED, rule_of};
 use rumba_results::metric::Metric;
 use rumba_results::starts::Starts;
 
-use super::language::{Number, Operator, Truth};
+use super::language::{Number, Truth};
 use super::names::MetricRef;
 use crate::validity::{Read, without_drain};
 
@@ -41,22 +41,7 @@ impl<'a> Figures<'a> {
     /// # Errors
     /// The reason why it has no value: a figure is absent, a divisor is zero, or the result is too large.
     pub fn number(self, number: &Number, which: Which) -> Result<f64, Absent> {
-        let value = match number {
-            Number::Plain(value) => *value,
-            Number::Figure(asked) => self.figure(asked, which)?,
-            Number::Minus(inner) => -self.number(inner, which)?,
-            Number::Two(operator, left, right) => {
-                let (left, right) = (self.number(left, which)?, self.number(right, which)?);
-                match operator {
-                    Operator::Plus => left + right,
-                    Operator::Less => left - right,
-                    Operator::Times => left * right,
-                    Operator::Over if right == 0.0 => return Err("something is divided by zero".to_owned()),
-                    Operator::Over => left / right,
-                }
-            }
-        };
-        if value.is_finite() { Ok(value) } else { Err("it comes to something that is not a finite number".to_owned()) }
+        number.value(&mut |requested| self.figure(requested, which))
     }
 
     /// Evaluates the expression on medians, regardless of noise, in three-valued logic. A part without a figure is
@@ -82,10 +67,10 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn figure(self, asked: &MetricRef, which: Which) -> Result<f64, Absent> {
-        let absent = |why: &str| format!("absent because {} of {}: {why}", asked.metric, asked.engine);
-        let row = self.row((&asked.engine, asked.clients)).ok_or_else(|| absent("it has not run"))?;
-        let (phase, figure) = find(row, asked).map_err(|why| absent(&why))?;
+    fn figure(self, requested: &MetricRef, which: Which) -> Result<f64, Absent> {
+        let absent = |why: &str| format!("absent because {} of {}: {why}", requested.metric, requested.engine);
+        let row = self.row((&requested.engine, requested.clients)).ok_or_else(|| absent("it has not run"))?;
+        let (phase, figure) = find(row, requested).map_err(|why| absent(&why))?;
         let value = match which {
             Which::Medians => &figure.median,
             Which::Repeat(repeat) => {
@@ -100,20 +85,20 @@ impl<'a> Figures<'a> {
     }
 }
 
-fn part_of(asked: &MetricRef) -> Part {
-    if asked.load { Part::Load } else { Part::Run }
+fn part_of(requested: &MetricRef) -> Part {
+    if requested.load { Part::Load } else { Part::Run }
 }
 
 /// A figure, and the phase whose repeats have its values.
-fn find<'a>(row: &'a Row, asked: &MetricRef) -> Result<(&'a PhaseFigures, &'a Figure), String> {
-    let part = part_of(asked);
+fn find<'a>(row: &'a Row, requested: &MetricRef) -> Result<(&'a PhaseFigures, &'a Figure), String> {
+    let part = part_of(requested);
     let none = || row.why_suspended(part).unwrap_or_else(|| "no repeat came to its end".to_owned());
     let phase = row.part(part).ok_or_else(none)?;
-    let found = match &asked.op {
-        None => phase.metrics.get(&asked.metric),
-        Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&asked.metric),
+    let found = match &requested.op {
+        None => phase.metrics.get(&requested.metric),
+        Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&requested.metric),
     };
-    let why = if rule_of(&asked.metric).is_some() { NOT_COUNTED } else { "it was not measured" };
+    let why = if rule_of(&requested.metric).is_some() { NOT_COUNTED } else { "it was not measured" };
     found.map(|figure| (phase, figure)).ok_or_else(|| why.to_owned())
 }
 
@@ -123,8 +108,8 @@ pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Ke
     for number in numbers {
         match number {
             Number::Plain(_) => {}
-            Number::Figure(asked) => {
-                rows.insert((asked.engine.as_str(), asked.clients));
+            Number::Figure(requested) => {
+                rows.insert((requested.engine.as_str(), requested.clients));
             }
             Number::Minus(inner) => rows.extend(rows_of([&**inner])),
             Number::Two(_, left, right) => rows.extend(rows_of([&**left, &**right])),
@@ -137,7 +122,7 @@ pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Ke
 fn figures_of(number: &Number) -> Vec<&MetricRef> {
     match number {
         Number::Plain(_) => Vec::new(),
-        Number::Figure(asked) => vec![asked],
+        Number::Figure(requested) => vec![requested],
         Number::Minus(inner) => figures_of(inner),
         Number::Two(_, left, right) => figures_of(left).into_iter().chain(figures_of(right)).collect(),
     }
@@ -145,7 +130,10 @@ fn figures_of(number: &Number) -> Vec<&MetricRef> {
 
 /// The rows that an expression reads, with the part of each.
 pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
-    figures_of(number).into_iter().map(|asked| (asked.engine.as_str(), asked.clients, part_of(asked))).collect()
+    figures_of(number)
+        .into_iter()
+        .map(|requested| (requested.engine.as_str(), requested.clients, part_of(requested)))
+        .collect()
 }
 
 impl Figures<'_> {
@@ -165,15 +153,16 @@ impl Figures<'_> {
     /// The first such figure.
     pub fn complete(self, numbers: &[&Number]) -> Result<(), Absent> {
         let repeats = self.repeats(numbers);
-        numbers.iter().flat_map(|number| figures_of(number)).try_for_each(|asked| {
-            let Some((phase, figure)) = self.row((&asked.engine, asked.clients)).and_then(|row| find(row, asked).ok())
+        numbers.iter().flat_map(|number| figures_of(number)).try_for_each(|requested| {
+            let Some((phase, figure)) =
+                self.row((&requested.engine, requested.clients)).and_then(|row| find(row, requested).ok())
             else {
                 return Ok(());
             };
             let places = phase.repeats.iter().zip(&figure.values).filter(|(repeat, _)| repeats.contains(repeat));
             let values = places.map(|(_, value)| value.clone()).collect();
             match (Figure { values, ..Figure::default() }).lacking() {
-                Some(why) => Err(format!("{} of {}: {why}", asked.metric, asked.engine)),
+                Some(why) => Err(format!("{} of {}: {why}", requested.metric, requested.engine)),
                 None => Ok(()),
             }
         })
@@ -211,10 +200,10 @@ impl WithoutDrain {
     pub fn apply(&self, number: &Number) -> Number {
         match number {
             Number::Plain(value) => Number::Plain(*value),
-            Number::Figure(asked) => {
-                let without = self.names.iter().find(|(with, _)| *with == asked.metric);
-                let metric = without.map_or_else(|| asked.metric.clone(), |(_, without)| (*without).to_owned());
-                Number::Figure(MetricRef { metric, ..asked.clone() })
+            Number::Figure(requested) => {
+                let without = self.names.iter().find(|(with, _)| *with == requested.metric);
+                let metric = without.map_or_else(|| requested.metric.clone(), |(_, without)| (*without).to_owned());
+                Number::Figure(MetricRef { metric, ..requested.clone() })
             }
             Number::Minus(inner) => Number::Minus(Box::new(self.apply(inner))),
             Number::Two(operator, left, right) => {
@@ -230,11 +219,11 @@ impl<'a> Figures<'a> {
     where
         'a: 'b,
     {
-        let asked = numbers.iter().flat_map(|number| figures_of(number));
-        let of = |asked: &'b MetricRef| {
-            Some((self.row((&asked.engine, asked.clients))?, part_of(asked), asked.metric.as_str()))
+        let requested = numbers.iter().flat_map(|number| figures_of(number));
+        let of = |requested: &'b MetricRef| {
+            Some((self.row((&requested.engine, requested.clients))?, part_of(requested), requested.metric.as_str()))
         };
-        asked.filter_map(of).collect()
+        requested.filter_map(of).collect()
     }
 
     /// The replacement figures that must agree with these numbers because the drain is too large a share of one of

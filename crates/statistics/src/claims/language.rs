@@ -1,4 +1,4 @@
-//! The grammar of claims, by recursive descent:
+//! The grammar of expressions, by recursive descent. Claims, gates and the figures of the docs use it:
 //!
 //! ```text
 //! either     = both { "||" both }
@@ -9,16 +9,17 @@
 //! product    = unary { ("*" | "/") unary }
 //! unary      = "-" unary | primary
 //! primary    = number | figure | "(" either ")"
-//! figure     = name "(" argument { "," argument } ")"
+//! figure     = name [ "(" argument { "," argument } ")" ]
 //! ```
 //!
-//! All numbers are floating-point. The parser resolves a figure's name and arguments, so that it reports a mistake with
+//! A figure without parentheses is allowed where the [`Scope`] implies the engine. All numbers are floating-point. The
+//! parser resolves a figure's name and arguments, so that it reports a mistake with
 //! its position before anything runs.
 
 use rumba_results::ratio::SAME_MARGIN;
 
 use super::lexer::{Token, Tokens};
-use super::names::{Argument, MetricRef, Mistake, Scope, figure};
+use super::names::{Argument, MetricRef, Mistake, Scope, bare_figure, figure};
 
 /// The remedy for an expression that cannot be parsed.
 pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
@@ -91,6 +92,31 @@ pub enum Number {
     Minus(Box<Number>),
     /// Two numbers and the operator between them.
     Two(Operator, Box<Number>, Box<Number>),
+}
+
+impl Number {
+    /// Evaluates the expression with these figures.
+    ///
+    /// # Errors
+    /// The error of `figure`; a divisor of zero; a result that is not finite.
+    pub fn value<E: From<String>>(&self, figure: &mut dyn FnMut(&MetricRef) -> Result<f64, E>) -> Result<f64, E> {
+        let value = match self {
+            Number::Plain(value) => *value,
+            Number::Figure(reference) => figure(reference)?,
+            Number::Minus(inner) => -inner.value(figure)?,
+            Number::Two(operator, left, right) => {
+                let (left, right) = (left.value(figure)?, right.value(figure)?);
+                match operator {
+                    Operator::Plus => left + right,
+                    Operator::Less => left - right,
+                    Operator::Times => left * right,
+                    Operator::Over if right == 0.0 => return Err("something is divided by zero".to_owned().into()),
+                    Operator::Over => left / right,
+                }
+            }
+        };
+        if value.is_finite() { Ok(value) } else { Err("the result is not a finite number".to_owned().into()) }
+    }
 }
 
 /// The operators of arithmetic.
@@ -300,8 +326,7 @@ impl Parser<'_> {
 
     fn figure(&mut self, name: &str, at: usize) -> Result<Node, Mistake> {
         if !self.tokens.take_sign("(") {
-            let remedy = format!("put an engine's name behind it: {name}(\"{}\")", self.scope.any());
-            return Err(Mistake::new(at, format!("`{name}` is not a figure"), remedy));
+            return bare_figure(name, at, self.scope).map(|figure| Node::Number(Number::Figure(figure)));
         }
         let mut arguments = Vec::new();
         while !self.tokens.take_sign(")") {
@@ -319,7 +344,7 @@ impl Parser<'_> {
                 _ => return Err(Mistake::new(at, "it cannot be read: an engine's name is wanted here", EXAMPLE)),
             });
         }
-        figure(name, at, &arguments, self.scope).map(|asked| Node::Number(Number::Figure(asked)))
+        figure(name, at, &arguments, self.scope).map(|requested| Node::Number(Number::Figure(requested)))
     }
 
     fn deeper(&mut self, part: impl FnOnce(&mut Self) -> Result<Node, Mistake>) -> Result<Node, Mistake> {

@@ -10,7 +10,7 @@ use super::names::Mistake;
 pub enum Token<'a> {
     /// `10`, `0.7`, `9_000`, `1e6`
     Number(f64),
-    /// `wkb_per_op`
+    /// `wkb_per_op`, `get_node.p99_ms`
     Name(&'a str),
     /// `"innodb.16k"`, without the quotes.
     Text(&'a str),
@@ -61,7 +61,8 @@ impl<'a> Tokens<'a> {
                 '"' => quoted(rest, at)?,
                 c if c.is_ascii_digit() || c == '.' => number(rest, at)?,
                 c if c.is_ascii_alphabetic() || c == '_' => {
-                    let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+                    let length =
+                        rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len());
                     (Token::Name(&rest[..length]), length)
                 }
                 c => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {

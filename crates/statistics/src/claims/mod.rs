@@ -7,7 +7,7 @@
 
 mod always;
 mod figures;
-mod language;
+pub(crate) mod language;
 mod lexer;
 mod names;
 pub(crate) mod samples;
@@ -20,12 +20,13 @@ use rumba_results::ratio::what_would_decide;
 use rumba_results::starts::Scope as LoadScope;
 
 pub(crate) use language::Relation;
-pub use names::{Mistake, Scope};
+pub use language::{Number, number};
+pub use names::{MetricRef, Mistake, Scope};
 
 use crate::validity::{Withheld, withheld};
 use always::always;
 use figures::{Absent, Figures, Which, phases_of, rows_of};
-use language::{EXAMPLE, Number, Operator, Truth};
+use language::{EXAMPLE, Operator, Truth};
 use samples::{Alphas, Samples};
 
 /// The error rate of a verdict.

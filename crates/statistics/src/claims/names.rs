@@ -9,6 +9,9 @@ use rumba_results::metric::METRICS;
 /// The percentiles that an expression may use.
 const PERCENTILES: [&str; 6] = ["mean_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms"];
 
+/// The short names of the published tables that are names of metrics too.
+const ALIASES: [(&str, &str); 2] = [("tps", "ops_per_s"), ("ips", "load_ops_per_s")];
+
 /// A mistake in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
@@ -34,9 +37,24 @@ impl Mistake {
 pub struct Scope {
     engines: Vec<String>,
     clients: BTreeSet<u32>,
+    /// The engine of a figure without parentheses, where the context implies it.
+    implied: Option<String>,
+    /// Whether any metric, engine and number of clients may be named.
+    is_open: bool,
 }
 
 impl Scope {
+    /// The scope of a comparison: a figure without parentheses is a ratio, of any engine of both runs.
+    pub fn of_ratios() -> Self {
+        Self { implied: Some(String::new()), ..Self::default() }
+    }
+
+    /// The scope of stored results: the code that looks a figure up checks its names. `implied` is the engine of figures
+    /// without parentheses, if they are allowed.
+    pub fn open(implied: Option<&str>) -> Self {
+        Self { implied: implied.map(str::to_owned), is_open: true, ..Self::default() }
+    }
+
     /// Adds an engine at a number of clients.
     pub fn add(&mut self, engine: &str, clients: u32) {
         if !self.engines.iter().any(|known| known == engine) {
@@ -51,6 +69,9 @@ impl Scope {
     }
 
     fn engine(&self, name: &str, at: usize) -> Result<String, Mistake> {
+        if self.is_open {
+            return Ok(name.to_owned());
+        }
         let known = || self.engines.iter().map(String::as_str);
         if let Some(engine) = engine_name::meant(known(), name) {
             return Ok(engine.to_owned());
@@ -63,13 +84,16 @@ impl Scope {
         Err(Mistake { unknown_engine: Some(name.to_owned()), ..mistake })
     }
 
-    fn clients(&self, asked: Option<(usize, f64)>, at: usize) -> Result<u32, Mistake> {
+    fn clients(&self, requested: Option<(usize, f64)>, at: usize) -> Result<u32, Mistake> {
         let counts = || self.clients.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        match (asked, self.clients.first()) {
-            (Some((at, asked)), _) => {
-                let known = self.clients.iter().find(|clients| f64::from(**clients) == asked);
+        if self.is_open {
+            return Ok(requested.map_or(0, |(_, clients)| clients as u32));
+        }
+        match (requested, self.clients.first()) {
+            (Some((at, requested)), _) => {
+                let known = self.clients.iter().find(|clients| f64::from(**clients) == requested);
                 known.copied().ok_or_else(|| {
-                    Mistake::new(at, format!("no trial has {asked} clients"), format!("it has: {}", counts()))
+                    Mistake::new(at, format!("no trial has {requested} clients"), format!("it has: {}", counts()))
                 })
             }
             (None, Some(&only)) if self.clients.len() == 1 => Ok(only),
@@ -91,7 +115,7 @@ pub struct MetricRef {
     pub load: bool,
     /// The engine.
     pub engine: String,
-    /// The number of clients.
+    /// The number of clients; 0 in an open scope if the expression does not say it.
     pub clients: u32,
     /// The type of operation of a percentile.
     pub op: Option<String>,
@@ -112,13 +136,7 @@ pub enum Argument<'a> {
 /// An unknown metric or engine, or wrong arguments.
 pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<MetricRef, Mistake> {
     let percentile = PERCENTILES.contains(&name);
-    let metric = name.strip_prefix("load_").unwrap_or(name);
-    if !percentile && metric_info(metric).is_none() {
-        let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
-        let remedy = rumba_engine_api::nearest(name, known)
-            .map_or_else(|| "docs/results.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
-        return Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy));
-    }
+    let (metric, load) = if percentile { (name, false) } else { known_metric(name, at, scope)? };
     let (engine, op, clients) = match (percentile, arguments) {
         (false, [(place, Argument::Text(engine))]) => ((*place, *engine), None, None),
         (false, [(place, Argument::Text(engine)), (of_count, Argument::Number(count))]) => {
@@ -134,10 +152,41 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         engine: scope.engine(engine.1, engine.0)?,
         clients: scope.clients(clients, at)?,
         op: op.map(str::to_owned),
-        // Metrics that include the settle belong to the load without the prefix `load_`.
-        load: name.starts_with("load_") || name.ends_with("_with_settle"),
+        load,
         metric: metric.to_owned(),
     })
+}
+
+/// Resolves a name without arguments: a metric, or a percentile behind its type of operation, `get_node.p99_ms`.
+///
+/// # Errors
+/// An unknown metric, or a scope in which a figure names its engine.
+pub fn bare_figure(name: &str, at: usize, scope: &Scope) -> Result<MetricRef, Mistake> {
+    let Some(engine) = &scope.implied else {
+        let remedy = format!("put an engine's name behind it: {name}(\"{}\")", scope.any());
+        return Err(Mistake::new(at, format!("`{name}` is not a figure"), remedy));
+    };
+    let of_op = name.rsplit_once('.').filter(|(_, percentile)| PERCENTILES.contains(percentile));
+    let ((metric, load), op) = match of_op {
+        Some((op, percentile)) => ((percentile, false), Some(op.to_owned())),
+        None => (known_metric(name, at, scope)?, None),
+    };
+    Ok(MetricRef { metric: metric.to_owned(), load, engine: engine.clone(), clients: 0, op })
+}
+
+/// A metric by its name in expressions, and whether it belongs to the load.
+fn known_metric<'a>(name: &'a str, at: usize, scope: &Scope) -> Result<(&'a str, bool), Mistake> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name);
+    let metric = name.strip_prefix("load_").unwrap_or(name);
+    // Metrics that include the settle belong to the load without the prefix `load_`.
+    let load = metric != name || name.ends_with("_with_settle");
+    if scope.is_open || metric_info(metric).is_some() {
+        return Ok((metric, load));
+    }
+    let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
+    let remedy = rumba_engine_api::nearest(name, known)
+        .map_or_else(|| "docs/metrics.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
+    Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy))
 }
 
 fn not_given(name: &str, at: usize, percentile: bool, engine: &str) -> Mistake {

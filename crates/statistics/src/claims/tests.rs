@@ -63,18 +63,21 @@ fn a_test_says_what_its_repeats_started_from() {
             record
         })
     };
-    let told = |a: Option<u32>, b: Option<u32>, holds: &str| {
+    let reported = |a: Option<u32>, b: Option<u32>, holds: &str| {
         let summary = summarise(&testing::results(of("a", a).chain(of("b", b)).collect()));
         judged(holds, &summary).test.unwrap()
     };
-    assert_eq!(told(Some(90), Some(91), HOLDS), "permutation and Welch tests, 3 and 3 repeats from one load of each");
-    assert_eq!(told(Some(90), None, HOLDS), "permutation and Welch tests, 3 and 3 repeats from 1 and 3 loads");
+    assert_eq!(
+        reported(Some(90), Some(91), HOLDS),
+        "permutation and Welch tests, 3 and 3 repeats from one load of each"
+    );
+    assert_eq!(reported(Some(90), None, HOLDS), "permutation and Welch tests, 3 and 3 repeats from 1 and 3 loads");
     let alone = "wkb_per_op(\"a\") > 1";
-    assert_eq!(told(Some(90), None, alone), "sign-flip test, 3 repeats from one load");
-    assert_eq!(told(None, None, alone), "sign-flip test, 3 repeats, each from its own load");
+    assert_eq!(reported(Some(90), None, alone), "sign-flip test, 3 repeats from one load");
+    assert_eq!(reported(None, None, alone), "sign-flip test, 3 repeats, each from its own load");
     // Each load row is a separate load.
     let loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(");
-    assert_eq!(told(None, None, &loads), "permutation and Welch tests, 3 and 3 repeats, each from its own load");
+    assert_eq!(reported(None, None, &loads), "permutation and Welch tests, 3 and 3 repeats, each from its own load");
 }
 
 /// Four repeats of each engine; a kept engine's repeats share one load.
@@ -207,7 +210,7 @@ fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
     assert_eq!((divided.verdict, divided.reason.as_str()), (Verdict::Undecided, "something is divided by zero"));
     for large in ["1e308 * 10 > 1", "1e308 / 0.01 > 1", "1e308 + 1e308 > 1"] {
         let judged = judged(large, &run(&[1.0], &[1.0]));
-        assert_eq!(judged.reason, "it comes to something that is not a finite number", "{large}");
+        assert_eq!(judged.reason, "the result is not a finite number", "{large}");
     }
 }
 
@@ -253,7 +256,7 @@ fn figures_of_zero_are_tested_without_logarithms() {
 }
 
 #[test]
-fn a_measure_is_what_is_shown_beside_the_published_figure() {
+fn measured_value_is_shown_next_to_the_published_value() {
     let measure = Some("wkb_per_op(\"a\") / wkb_per_op(\"b\")".to_owned());
     let summary = run(&[20.0, 20.0, 20.0], &[1.0, 1.0, 1.0]);
     let judged = judge(&[Claim { measure, ..claim(HOLDS) }], &summary.rows).remove(0);
@@ -373,7 +376,7 @@ fn what_is_wrong_with_a_claim_is_said_before_anything_runs() {
 }
 
 #[test]
-fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
+fn syntax_errors_are_reported_with_position_and_remedy() {
     let problem = |text: &str| check(text, true, &scope()).unwrap_err();
     let at = |text: &str| (problem(text).offset, problem(text).remedy);
     assert_eq!(at("1 < 2 < 3"), (6, "join two inequalities: 1 < x && x < 2".to_owned()));
@@ -415,7 +418,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn several_numbers_of_clients_must_be_told_apart() {
+fn client_counts_must_be_distinct() {
     let mut scope = scope();
     scope.add("innodb.16k", 1);
     let error = check("ops_per_s(\"innodb.16k\") > 1", true, &scope).unwrap_err();

@@ -12,7 +12,7 @@ use rumba_results::ratio::{Change, LEVEL, Ratio};
 use rumba_results::starts::Starts;
 
 use super::few_samples;
-use super::{Drift, GateError, Weighed, nothing_compared};
+use super::{Drift, Mistake, Weighed, nothing_compared};
 use std::borrow::Cow;
 
 use crate::ratios::p_beyond;
@@ -22,7 +22,7 @@ pub(super) const WORD: &str = "worse";
 /// The rounding error of a quotient of whole numbers.
 const ROUNDING: f64 = 1e-9;
 
-pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, GateError> {
+pub(super) fn judge(comparison: &Comparison, drift: Drift) -> Result<Vec<Gated>, Mistake> {
     if comparison.rows.is_empty() && comparison.unmatched.is_empty() {
         return Err(nothing_compared(WORD));
     }
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!((apart.allowed_drift_percent, in_turns.allowed_drift_percent), (Some(5.0), None));
         // The verdict that no headline is worse uses no allowance.
         let same = of_loops(&runs(7, 100.0), &runs(7, 100.0));
-        let told = (same.verdict, same.reason.as_str(), same.allowed_drift_percent);
-        assert_eq!(told, (Found::Fails, "of the loops: no headline is worse", None));
+        let reported = (same.verdict, same.reason.as_str(), same.allowed_drift_percent);
+        assert_eq!(reported, (Found::Fails, "of the loops: no headline is worse", None));
     }
 
     /// The test over all headlines ignored the allowance, which was applied only to each headline alone.
@@ -213,8 +213,8 @@ mod tests {
         let apart = of_loops(&base, &other);
         assert_eq!(apart.verdict, Found::Undecided, "{}", apart.reason);
         assert!(apart.reason.starts_with("of the loops: ops_per_s is 0.797 of the base by itself"), "{}", apart.reason);
-        let told = " headlines together; more repeats would tell; the runs did not take turns";
-        assert!(apart.reason.contains(told), "{}", apart.reason);
+        let reported = " headlines together; more repeats would tell; the runs did not take turns";
+        assert!(apart.reason.contains(reported), "{}", apart.reason);
         let (base, other) = taking_turns(base, other);
         assert_eq!(of_loops(&base, &other).verdict, Found::Holds, "in turns");
     }

@@ -160,15 +160,16 @@ fn change_points(
 /// Warnings about loops that were not steady.
 pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
     let courses = WATCHED.iter().filter_map(|(metric, words)| Some((metric, words, steadiness.courses.get(*metric)?)));
-    let warnings = courses.filter(|(metric, _, course)| is_told(metric, course)).flat_map(|(metric, words, course)| {
-        let trend = trend_of(course, words).map(|message| moved(metric, message));
-        trend.into_iter().chain(steps(course, words))
-    });
+    let warnings =
+        courses.filter(|(metric, _, course)| is_reported(metric, course)).flat_map(|(metric, words, course)| {
+            let trend = trend_of(course, words).map(|message| moved(metric, message));
+            trend.into_iter().chain(steps(course, words))
+        });
     warnings.map(|warning| Remark { about: steadiness.name.clone().into(), warning }).collect()
 }
 
 /// Whether a trend would undermine a figure.
-fn is_told(metric: &str, course: &Course) -> bool {
+fn is_reported(metric: &str, course: &Course) -> bool {
     course.mean.value().is_some_and(|mean| metric != WRITTEN || mean > WRITES_KB)
 }
 

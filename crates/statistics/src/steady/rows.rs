@@ -8,7 +8,7 @@ use rumba_results::course::{Course, Settled, SharedTrend, Trends};
 use rumba_results::metric::Metric;
 use rumba_results::warning::Warning;
 
-use super::{LEAST, WATCHED, is_told, moved, shared::FEWEST};
+use super::{LEAST, WATCHED, is_reported, moved, shared::FEWEST};
 
 /// The remarks on these rows. The repeats decide together if they are enough for an interval; otherwise each trial
 /// decides alone.
@@ -34,12 +34,12 @@ fn together<'a>(repeats: &'a [&Steadiness], trends: Option<&'a Trends>) -> impl 
     WATCHED.iter().filter_map(move |(metric, words)| {
         let shared = shared(trends, metric).filter(|shared| shared.settled != Settled::Steady)?;
         let of_each = repeats.iter().filter_map(|found| found.courses.get(*metric));
-        let courses: Vec<&Course> = of_each.filter(|course| is_told(metric, course)).collect();
+        let courses: Vec<&Course> = of_each.filter(|course| is_reported(metric, course)).collect();
         // If it was significant in a single trial, that trial reports it.
         let is_news = !courses.is_empty() && courses.iter().all(|course| course.settled != shared.settled);
         let changed = changed(words, [&shared.trend, &shared.low, &shared.high])?;
-        let told = format!("{changed} in {} repeats together: not a steady state", shared.trials.len());
-        (is_news && shared.settled != Settled::Undecided).then(|| moved(metric, told))
+        let reported = format!("{changed} in {} repeats together: not a steady state", shared.trials.len());
+        (is_news && shared.settled != Settled::Undecided).then(|| moved(metric, reported))
     })
 }
 
@@ -69,7 +69,7 @@ fn shared<'a>(trends: Option<&'a Trends>, metric: &str) -> Option<&'a SharedTren
 /// or if no figure depends on it.
 pub fn undecided(metric: &str, course: &Course) -> Option<String> {
     let (_, words) = WATCHED.iter().find(|(known, _)| *known == metric)?;
-    let is_open = course.settled == Settled::Undecided && is_told(metric, course);
+    let is_open = course.settled == Settled::Undecided && is_reported(metric, course);
     changed(words, [&course.trend, &course.low, &course.high]).filter(|_| is_open)
 }
 
@@ -117,9 +117,9 @@ mod tests {
     #[test]
     fn too_wide_interval_is_reported_per_trial_with_remedy() {
         for repeats in [1, 2] {
-            let told = remarks(vec![swinging(); repeats]);
-            assert_eq!(told.len(), repeats, "{told:?}");
-            for (Remark { about, warning }, repeat) in told.iter().zip(1..) {
+            let reported = remarks(vec![swinging(); repeats]);
+            assert_eq!(reported.len(), repeats, "{reported:?}");
+            for (Remark { about, warning }, repeat) in reported.iter().zip(1..) {
                 assert_eq!((warning.code.as_str(), about.repeat), ("steadiness-undecided", Some(repeat)));
                 let why = "whether the loops were steady (within 10%) is undecided: operations/s changed by +8.0% (95%: \
                            -7.8 to +23.8%)";
@@ -128,10 +128,10 @@ mod tests {
             }
         }
         // Only two of three repeats have a trend, so that no three share it, and a fourth repeat is not suggested.
-        let told = remarks(vec![swinging(), seconds(6, |_| 1000.0, |_| 3000.0), swinging()]);
-        let of: Vec<Option<u32>> = told.iter().map(|remark| remark.about.repeat).collect();
+        let reported = remarks(vec![swinging(), seconds(6, |_| 1000.0, |_| 3000.0), swinging()]);
+        let of: Vec<Option<u32>> = reported.iter().map(|remark| remark.about.repeat).collect();
         assert_eq!(of, [Some(1), Some(3)]);
-        assert_eq!(told[0].warning.remedy, "run longer loops; look at the timeline before the figures");
+        assert_eq!(reported[0].warning.remedy, "run longer loops; look at the timeline before the figures");
     }
 
     /// Nine of ten trials had such a warning, which hid more serious ones.
@@ -149,9 +149,13 @@ mod tests {
     #[test]
     fn repeats_together_decide_if_single_trials_cannot() {
         let slower = |second| if second < 30 { swaying(second) } else { (0.8 * swaying(second)).floor() };
-        let told = remarks(vec![seconds(60, slower, |second| 3.0 * slower(second)); 3]);
-        let Remark { about, warning } = &told[0];
-        assert_eq!((told.len(), warning.code.as_str(), about), (1, "unsteady", &About::repeats("a", 8)), "{told:?}");
+        let reported = remarks(vec![seconds(60, slower, |second| 3.0 * slower(second)); 3]);
+        let Remark { about, warning } = &reported[0];
+        assert_eq!(
+            (reported.len(), warning.code.as_str(), about),
+            (1, "unsteady", &About::repeats("a", 8)),
+            "{reported:?}"
+        );
         assert!(warning.message.ends_with("%) in 3 repeats together: not a steady state"), "{}", warning.message);
         assert!(warning.message.starts_with("operations/s changed by -"), "{}", warning.message);
     }
@@ -162,8 +166,8 @@ mod tests {
             let ops = move |second: usize| 1000.0 * (1.0 + trend * (second as f64 / 39.0 - 0.5));
             seconds(40, ops, |_| 9.0)
         };
-        let told = remarks([0.3, -0.3, 0.2, -0.2].map(line).into());
-        let codes: Vec<&str> = told.iter().map(|remark| remark.warning.code.as_str()).collect();
+        let reported = remarks([0.3, -0.3, 0.2, -0.2].map(line).into());
+        let codes: Vec<&str> = reported.iter().map(|remark| remark.warning.code.as_str()).collect();
         assert_eq!(codes, ["unsteady", "unsteady", "unsteady", "unsteady"]);
     }
 }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_tells_of_each_row_what_its_repeats_share() {
+    fn summary_reports_what_the_repeats_of_each_row_share() {
         let steady = row_of(&[0.02, -0.03, 0.01, -0.01]);
         assert_eq!((steady.len(), steady[0].engine.as_str(), steady[0].clients), (1, "a", 8));
         let throughput = &steady[0].metrics["ops_per_s"];

@@ -83,8 +83,8 @@ fn a_proof_that_was_cut_off_has_not_found_the_data_broken() {
         let row = summary.row("a", 8).unwrap();
         assert_eq!(row.run.as_ref().unwrap().repeats, [1], "{phase}: it is in no figure all the same");
         assert!(!row.is_broken() && row.unsound[0].proof == Proof::CutOff, "{phase}");
-        let told = format!("repeat 2 of a did not end its verification: {cause}");
-        assert_eq!(row.why_unsound(), Some(told), "{phase}");
+        let reported = format!("repeat 2 of a did not end its verification: {cause}");
+        assert_eq!(row.why_unsound(), Some(reported), "{phase}");
     }
 }
 
@@ -148,12 +148,12 @@ fn suspended_phase_is_excluded_and_rest_of_the_trial_counts() {
     assert_eq!(row.run.as_ref().unwrap().repeats, [1, 4]);
     assert_eq!(row.run.as_ref().unwrap().notes, [""; 0], "nothing stands in for it");
     assert_eq!(row.load.as_ref().unwrap().repeats, [1, 2, 3]);
-    let told: Vec<(u32, Part, &str)> =
+    let reported: Vec<(u32, Part, &str)> =
         row.suspended.iter().map(|one| (one.repeat, one.part, one.reason.as_str())).collect();
     let why = |phase: &str| format!("{phase}, for 9.5 s: it was stopped");
-    assert_eq!(told[0], (2, Part::Run, why("loop 2").as_str()));
-    assert_eq!(told[1], (3, Part::Run, why("warmup").as_str()));
-    assert_eq!(told[2], (4, Part::Load, why("load").as_str()));
+    assert_eq!(reported[0], (2, Part::Run, why("loop 2").as_str()));
+    assert_eq!(reported[1], (3, Part::Run, why("warmup").as_str()));
+    assert_eq!(reported[2], (4, Part::Load, why("load").as_str()));
     assert!(summary.unfinished.is_empty() && row.unsound.is_empty(), "its data is sound, and it came to its end");
     let alone = summarise(&results(vec![suspend(of(1), PhaseKind::Loop(1))]));
     assert!(alone.row("a", 8).unwrap().run.is_none(), "no other loop of it stands in for the run");
@@ -186,8 +186,8 @@ fn unverified_repeat_moves_no_median_and_alone_decides_nothing() {
 
         let alone = summarise(&results(vec![unverified.clone()]));
         let run = alone.rows[0].run.as_ref().unwrap();
-        let told = "repeat 2: it ended before its data was verified; the figures are of loops";
-        assert_eq!((run.notes.as_slice(), run.partial), ([told.to_owned()].as_slice(), true));
+        let reported = "repeat 2: it ended before its data was verified; the figures are of loops";
+        assert_eq!((run.notes.as_slice(), run.partial), ([reported.to_owned()].as_slice(), true));
         let why = "no repeat of a ended its loops and came through its verification".to_owned();
         assert_eq!(alone.rows[0].why_not_judged(Part::Run), Some(why));
         assert_eq!(alone.rows[0].why_not_judged(Part::Load), None, "its load ended");
@@ -278,7 +278,7 @@ fn counter_missing_in_a_repeat_is_zero_and_unsampled_is_unknown() {
 }
 
 #[test]
-fn a_headline_that_some_repeats_lack_is_told() {
+fn headline_metric_missing_from_some_repeats_is_noted() {
     let mut censored = record("a", 8, 2);
     let loops = censored.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
     let get = loops.op_types.get_mut("get_node").unwrap();

@@ -67,7 +67,7 @@ unsafe impl Sync for Environment {}
 /// The library's last error message.
 static WORDS: Mutex<String> = Mutex::new(String::new());
 
-unsafe extern "C" fn told(_env: *const DbEnv, _prefix: *const c_char, words: *const c_char) {
+unsafe extern "C" fn reported(_env: *const DbEnv, _prefix: *const c_char, words: *const c_char) {
     if !words.is_null() {
         // SAFETY: the library's text lives through this call.
         let words = unsafe { CStr::from_ptr(words) }.to_string_lossy().trim().to_owned();
@@ -112,7 +112,7 @@ impl Environment {
         unsafe {
             let env = &*raw;
             (self.library.set_direct_io)(options.direct_io);
-            (env.set_errcall)(raw, told);
+            (env.set_errcall)(raw, reported);
             (env.set_update)(raw, upsert::update);
             // The library refuses to run where transparent huge pages are enabled. That check exists for an allocator
             // that this process does not use.
@@ -314,9 +314,9 @@ impl Environment {
             _ if files::are_full() => return full(),
             _ => {}
         }
-        let told = std::mem::take(&mut *WORDS.lock().unwrap_or_else(PoisonError::into_inner));
+        let reported = std::mem::take(&mut *WORDS.lock().unwrap_or_else(PoisonError::into_inner));
         let words = self.library.words(code);
-        let words = if told.is_empty() { words } else { format!("{words}: {told}") };
+        let words = if reported.is_empty() { words } else { format!("{words}: {reported}") };
         match code {
             libc::ENOSPC => EngineError::DiskFull(format!(
                 "{call}: {words}; less is free of it than the setting redzone, in percent, keeps free"

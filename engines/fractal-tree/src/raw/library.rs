@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_engine_api::engine::Brought;
+use rumba_engine_api::engine::ExternalLibrary;
 use rumba_engine_api::error::with_sources;
 
 use super::{ffi, files, probe};
@@ -158,7 +158,7 @@ impl Library {
 
 /// How to install the library.
 pub fn install() -> String {
-    let Brought { variable, page } = LIBRARY;
+    let ExternalLibrary { variable, page } = LIBRARY;
     format!("build github.com/percona/PerconaFT ({page}), then export {variable}=/path/to/{USUAL_NAME}")
 }
 

@@ -9,8 +9,8 @@ use rumba_testkit::key_value;
 use crate::{SPACES, config};
 
 fn missing(path: &str) -> String {
-    let asked = BuildSelector { library: Some(Path::new(path)), ..BuildSelector::default() };
-    let missing = FractalTree.availability(asked).missing.unwrap();
+    let requested = BuildSelector { library: Some(Path::new(path)), ..BuildSelector::default() };
+    let missing = FractalTree.availability(requested).missing.unwrap();
     assert!(missing.install.contains("RUMBA_FRACTAL_TREE") && missing.install.contains("PerconaFT"), "{missing:?}");
     assert!(missing.install.contains(LIBRARY.variable) && missing.install.contains(LIBRARY.page), "{missing:?}");
     missing.what
@@ -43,7 +43,7 @@ fn a_library_that_is_another_is_not_called() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn the_library_that_is_named_says_what_it_is() {
     let availability = FractalTree.availability(BuildSelector::default());
     assert_eq!((availability.version.as_deref(), availability.missing.is_none()), (Some("4.6.119"), true));
@@ -51,7 +51,7 @@ fn the_library_that_is_named_says_what_it_is() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn what_is_no_database_is_not_made_one() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
@@ -66,7 +66,7 @@ fn what_is_no_database_is_not_made_one() {
 
 /// A failed open must not leave locks behind or end the process.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn missing_or_used_directory_is_an_error_without_damage() {
     let config = config(Durability::NoSync, &[]);
     let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(SPACES));

@@ -19,7 +19,7 @@ fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn write_or_update_read_lock_conflicts_after_timeout() {
     let database = impatient();
     let (mut one, mut two) = (database.session(), database.session());
@@ -48,7 +48,7 @@ fn write_or_update_read_lock_conflicts_after_timeout() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_deadlock_is_a_conflict_at_once() {
     let database = Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
     let (mut one, mut two) = (database.session(), database.session());
@@ -81,7 +81,7 @@ fn a_deadlock_is_a_conflict_at_once() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn reads_do_not_block_and_see_their_begin_snapshot() {
     let database = impatient();
     let (mut writer, mut reader) = (database.session(), database.session());
@@ -119,7 +119,7 @@ fn retried(session: &mut dyn KvSession, mut work: impl FnMut(&mut dyn KvSession)
 
 /// The first increments of each key race to insert it.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn two_clients_that_count_to_n_reach_2n() {
     const N: u64 = 2_000;
     let database = Database::open(&config(Durability::None, &[]));

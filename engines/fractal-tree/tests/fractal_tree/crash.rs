@@ -9,7 +9,7 @@ use rumba_testkit::key_value;
 use crate::{SPACES, config};
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
     for durability in [Durability::NoSync, Durability::Sync] {
         crash::loses_no_commit(&FractalTree, &config(durability, &[]), "crash::commit_until_killed");
@@ -24,7 +24,7 @@ fn commit_until_killed() {
 
 /// Recovery sends the messages again, but never applies one twice.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
@@ -40,7 +40,7 @@ fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn count_until_killed() {
-    let Some(writer) = Writer::asked() else { return };
+    let Some(writer) = Writer::requested() else { return };
     let instance = FractalTree.open(&writer.dir, &writer.config, Schema::KeyValue(SPACES)).unwrap();
     let mut session = key_value::session(&*instance);
     let mut delta = Delta::default();

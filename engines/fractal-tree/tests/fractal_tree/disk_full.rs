@@ -11,7 +11,7 @@ use rumba_testkit::full;
 use crate::{SPACES, config};
 
 #[test]
-#[needs(Brought(LIBRARY), Tmpfs)]
+#[needs(ExternalLibrary(LIBRARY), Tmpfs)]
 fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
     for durability in [Durability::None, Durability::NoSync] {
         full::is_named_by_a_process("disk_full::fill_the_directory_of_the_environment", durability, 24);

@@ -9,13 +9,13 @@ use rumba_testkit::key_value;
 use crate::{Database, config, get, load, put, small_nodes};
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_session_is_a_sorted_map_with_transactions() {
     key_value::agrees_with_a_map(&FractalTree, &config(Durability::None, &small_nodes()));
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_rollback_undoes_puts_and_deletes_and_needs_no_transaction() {
     let database = Database::usual();
     let mut session = database.session();
@@ -31,7 +31,7 @@ fn a_rollback_undoes_puts_and_deletes_and_needs_no_transaction() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn dropped_session_releases_its_transaction_and_locks() {
     let database = Database::usual();
     let mut session = database.session();
@@ -47,7 +47,7 @@ fn dropped_session_releases_its_transaction_and_locks() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_write_outside_a_transaction_is_refused_not_committed_alone() {
     let database = Database::usual();
     let mut session = database.session();
@@ -66,7 +66,7 @@ fn a_write_outside_a_transaction_is_refused_not_committed_alone() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_scan_keeps_order_bounds_and_limit_over_many_nodes() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     let mut session = database.session();
@@ -91,7 +91,7 @@ fn a_scan_keeps_order_bounds_and_limit_over_many_nodes() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn long_values_come_back_from_the_files() {
     let database = Database::usual();
     let mut session = database.session();
@@ -102,8 +102,8 @@ fn long_values_come_back_from_the_files() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
-fn what_was_closed_is_there_again_whatever_the_compression() {
+#[needs(ExternalLibrary(LIBRARY))]
+fn data_survives_reopening_with_every_compression() {
     use rumba_engine_api::engine::{Engine, Schema};
     for durability in [Durability::NoSync, Durability::Sync] {
         for compression in ["none", "snappy", "zlib", "quicklz", "lzma"] {
@@ -127,7 +127,7 @@ fn what_was_closed_is_there_again_whatever_the_compression() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_load_is_one_transaction() {
     let database = Database::usual();
     let mut session = database.session();

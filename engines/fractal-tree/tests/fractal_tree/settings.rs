@@ -11,10 +11,10 @@ fn in_force(settings: &[(&str, Value)]) -> Vec<(String, String)> {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn every_setting_is_read_back_from_the_library() {
     let text = |text: &str| Value::Text(text.to_owned());
-    let asked = [
+    let requested = [
         ("pagesize", text("1MiB"), "1048576"),
         ("readpagesize", text("64KiB"), "65536"),
         ("fanout", Value::Int(8), "8"),
@@ -26,16 +26,16 @@ fn every_setting_is_read_back_from_the_library() {
         ("lk_max_memory", text("3MiB"), "3145728"),
         ("lg_max", text("2MiB"), "2097152"),
     ];
-    let settings: Vec<(&str, Value)> = asked.iter().map(|(name, value, _)| (*name, value.clone())).collect();
+    let settings: Vec<(&str, Value)> = requested.iter().map(|(name, value, _)| (*name, value.clone())).collect();
     let found = in_force(&settings);
-    for (name, _, right) in asked {
+    for (name, _, right) in requested {
         assert!(found.contains(&(name.to_owned(), right.to_owned())), "{name}: {found:?}");
     }
     assert!(found.contains(&("cachesize".to_owned(), (32 << 20).to_string())), "{found:?}");
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn the_defaults_are_those_that_are_listed() {
     let found = in_force(&[]);
     for (name, right) in [

@@ -22,7 +22,7 @@ fn rewrite(database: &Database) {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     load(&mut *database.session(), 20_000);
@@ -36,14 +36,14 @@ fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
     assert!(debt(&database) > 0.0 && waiting > 0.0, "{waiting} bytes of messages waited");
     let unpaid = database.instance.unpaid().unwrap();
     assert!(unpaid.contains(" of messages wait above the leaves"), "{unpaid}");
-    let told: Vec<String> = database.instance.debt().into_iter().map(|gauge| gauge.name).collect();
-    assert_eq!(told, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
+    let reported: Vec<String> = database.instance.debt().into_iter().map(|gauge| gauge.name).collect();
+    assert_eq!(reported, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
 }
 
 /// The library counts from 0 in each process even if messages are pending, and the count became negative as they were
 /// flushed.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn reopened_data_reports_pending_messages_as_unknown() {
     let config = config(Durability::NoSync, &small_nodes());
     let Database { instance, dir } = Database::open(&config);
@@ -51,10 +51,10 @@ fn reopened_data_reports_pending_messages_as_unknown() {
     instance.close().unwrap();
     let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).unwrap();
     let database = Database { instance, dir };
-    let told = || database.instance.debt().into_iter().map(|gauge| gauge.name).collect::<Vec<_>>();
-    assert_eq!(told(), ["writing_bytes", "checkpoint_age_changes"]);
+    let reported = || database.instance.debt().into_iter().map(|gauge| gauge.name).collect::<Vec<_>>();
+    assert_eq!(reported(), ["writing_bytes", "checkpoint_age_changes"]);
     rewrite(&database);
-    assert_eq!(told(), ["writing_bytes", "checkpoint_age_changes"], "nor after messages have come and gone");
+    assert_eq!(reported(), ["writing_bytes", "checkpoint_age_changes"], "nor after messages have come and gone");
     let counters = database.instance.counters();
     assert!(counters.iter().all(|gauge| !gauge.name.contains("messages currently in trees")), "{counters:?}");
     let unpaid = database.instance.unpaid().unwrap();
@@ -65,7 +65,7 @@ fn reopened_data_reports_pending_messages_as_unknown() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn with_hot_optimize_a_drain_brings_them_down() {
     let [page, part] = small_nodes();
     let settings = [page, part, ("hot_optimize", Value::Bool(true))];
@@ -82,8 +82,8 @@ fn with_hot_optimize_a_drain_brings_them_down() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
-fn the_log_is_told_apart_and_counted() {
+#[needs(ExternalLibrary(LIBRARY))]
+fn log_writes_are_identified_and_counted() {
     let database = Database::usual();
     let mut session = database.session();
     load(&mut *session, 2000);
@@ -97,7 +97,7 @@ fn the_log_is_told_apart_and_counted() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn without_a_log_none_is_written() {
     let database = Database::open(&config(Durability::None, &[]));
     load(&mut *database.session(), 2000);

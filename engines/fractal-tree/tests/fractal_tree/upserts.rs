@@ -16,7 +16,7 @@ fn adds_one() -> Delta {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn upsert_is_applied_on_read_and_rolled_back() {
     let database = Database::usual();
     let mut session = database.session();
@@ -39,7 +39,7 @@ fn upsert_is_applied_on_read_and_rolled_back() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn upsert_without_default_ignores_an_absent_row() {
     let database = Database::usual();
     let mut session = database.session();
@@ -55,7 +55,7 @@ fn upsert_without_default_ignores_an_absent_row() {
 
 /// Messages of many transactions are combined in buffers, flushed, and applied by every reader.
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
     let database = Database::open(&config(Durability::None, &small_nodes()));
     let mut session = database.session();
@@ -90,7 +90,7 @@ fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
 }
 
 #[test]
-#[needs(Brought(LIBRARY))]
+#[needs(ExternalLibrary(LIBRARY))]
 fn a_setting_turns_them_off() {
     let database = Database::open(&config(Durability::NoSync, &[("upserts", Value::Bool(false))]));
     let mut session = database.session();

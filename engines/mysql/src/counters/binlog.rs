@@ -2,19 +2,19 @@
 
 use rumba_protocol_mysql::WireError;
 
-use super::ask::cell;
-use super::{Ask, Status};
+use super::fetch::cell;
+use super::{Request, Status};
 
 /// `ER_NO_BINARY_LOGGING`.
 const NO_BINARY_LOGGING: u16 = 1381;
 
 /// Bytes written to the binary log. MariaDB counts them since its start. MySQL does not, so there it is the size of the
 /// existing files. That size includes earlier runs of the server, and decreases when a file is purged.
-pub(super) fn written(admin: &mut dyn Ask, status: &Status) -> Result<f64, String> {
+pub(super) fn written(admin: &mut dyn Request, status: &Status) -> Result<f64, String> {
     if let Some(bytes) = status.get("Binlog_bytes_written") {
         return Ok(bytes);
     }
-    match admin.ask("SHOW BINARY LOGS") {
+    match admin.fetch("SHOW BINARY LOGS") {
         Ok(rows) => rows
             .rows
             .iter()

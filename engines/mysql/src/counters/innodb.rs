@@ -1,6 +1,6 @@
 //! InnoDB's counters and deferred work.
 
-use super::{Ask, Flavour, Reading, Server, Status};
+use super::{Flavour, Reading, Request, Server, Status};
 
 /// InnoDB counters that are off by default (`innodb_monitor_enable`). They give the checkpoint age where no status
 /// variable does, and the work of adaptive hash index and page compression.
@@ -49,7 +49,7 @@ const CHECKPOINT: [&str; 3] =
     ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
 
 /// Deferred work: dirty pages, redo that crash recovery must apply, history to purge, and buffered changes.
-pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
+pub(super) fn debt(admin: &mut dyn Request) -> Reading {
     let mut reading = Reading::default();
     let mut names = vec!["Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_bytes_dirty"];
     names.extend(CHECKPOINT);
@@ -72,7 +72,7 @@ pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
 }
 
 /// All counters except deferred work and bytes written.
-pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
     let hits = status.need("Innodb_buffer_pool_read_requests").and_then(|requests| {
         let reads = status.need("Innodb_buffer_pool_reads")?;
@@ -89,7 +89,7 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
 
 /// Total time that clients and the server's own threads took to acquire these latches. It includes the few dozen
 /// nanoseconds of an uncontended one. The performance schema counts in picoseconds.
-fn latches(admin: &mut dyn Ask, reading: &mut Reading) {
+fn latches(admin: &mut dyn Request, reading: &mut Reading) {
     let sum = |name: &str, latches: &str| {
         format!(
             "SELECT '{name}', SUM(SUM_TIMER_WAIT) / 1000000 \
@@ -108,7 +108,7 @@ fn latches(admin: &mut dyn Ask, reading: &mut Reading) {
 }
 
 /// Counters of `ROW_FORMAT=COMPRESSED`, summed over all page sizes.
-fn compressed_tables(admin: &mut dyn Ask, reading: &mut Reading) {
+fn compressed_tables(admin: &mut dyn Request, reading: &mut Reading) {
     const SQL: &str = "SELECT 'compress_ops', SUM(compress_ops) FROM information_schema.INNODB_CMP \
         UNION ALL SELECT 'compress_ops_ok', SUM(compress_ops_ok) FROM information_schema.INNODB_CMP \
         UNION ALL SELECT 'compress_time_s', SUM(compress_time) FROM information_schema.INNODB_CMP \
@@ -153,7 +153,7 @@ fn pages_written(
 }
 
 /// Bytes of redo written since the last checkpoint.
-fn checkpoint_age(admin: &mut dyn Ask, status: &Status, metrics: &Metrics) -> Result<f64, String> {
+fn checkpoint_age(admin: &mut dyn Request, status: &Status, metrics: &Metrics) -> Result<f64, String> {
     if let Some(age) = status.get("Innodb_checkpoint_age") {
         return Ok(age);
     }
@@ -169,13 +169,14 @@ fn checkpoint_age(admin: &mut dyn Ask, status: &Status, metrics: &Metrics) -> Re
 }
 
 /// The text of InnoDB's monitor.
-fn monitor(admin: &mut dyn Ask) -> Result<String, String> {
-    let rows = admin.ask("SHOW ENGINE INNODB STATUS").map_err(|error| format!("SHOW ENGINE INNODB STATUS: {error}"))?;
+fn monitor(admin: &mut dyn Request) -> Result<String, String> {
+    let rows =
+        admin.fetch("SHOW ENGINE INNODB STATUS").map_err(|error| format!("SHOW ENGINE INNODB STATUS: {error}"))?;
     Ok(rows.rows.first().and_then(|row| row.last().cloned().flatten()).unwrap_or_default())
 }
 
 /// The progress of purge, if the server reports it to this user.
-pub(crate) fn purge_progress(admin: &mut dyn Ask) -> Option<PurgeProgress> {
+pub(crate) fn purge_progress(admin: &mut dyn Request) -> Option<PurgeProgress> {
     progress_in(&monitor(admin).ok()?)
 }
 
@@ -219,7 +220,7 @@ struct Metrics(Result<Status, String>);
 
 impl Metrics {
     /// Reads the required rows: the value if the counter is on, else `off`.
-    fn read(admin: &mut dyn Ask) -> Self {
+    fn read(admin: &mut dyn Request) -> Self {
         let names: Vec<&str> = MONITORS.iter().chain(&METRICS).copied().collect();
         // The column that says whether a counter is on is STATUS or ENABLED. For a counter that is on it holds the time
         // of enabling.

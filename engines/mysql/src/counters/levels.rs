@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ask::cell;
-use super::{Ask, Reading};
+use super::fetch::cell;
+use super::{Reading, Request};
 
 /// `…GB` columns count 2^30 bytes, to six decimals.
 const GIB: f64 = 1_073_741_824.0;
@@ -37,9 +37,9 @@ pub(crate) struct Levels(pub BTreeMap<u32, Level>);
 
 impl Levels {
     /// Reads the levels from the server.
-    pub(crate) fn read(admin: &mut dyn Ask) -> Result<Self, String> {
+    pub(crate) fn read(admin: &mut dyn Request) -> Result<Self, String> {
         const SQL: &str = "SELECT CF_NAME, LEVEL, TYPE, VALUE FROM information_schema.ROCKSDB_COMPACTION_STATS";
-        let rows = admin.ask(SQL).map_err(|error| format!("information_schema.ROCKSDB_COMPACTION_STATS: {error}"))?;
+        let rows = admin.fetch(SQL).map_err(|error| format!("information_schema.ROCKSDB_COMPACTION_STATS: {error}"))?;
         Ok(Self::of(&rows.rows))
     }
 
@@ -76,7 +76,7 @@ impl Levels {
 
     /// Reports every figure of every level, and write amplification. For level n that is bytes written into it per byte
     /// from above. For the tree it is bytes written by flush and compaction per byte flushed.
-    pub(super) fn tell(&self, reading: &mut Reading) {
+    pub(super) fn notify(&self, reading: &mut Reading) {
         for (number, level) in &self.0 {
             let mut put = |what: &str, value| reading.put(format!("level{number}_{what}"), value);
             put("files", level.files);

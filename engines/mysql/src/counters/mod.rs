@@ -4,8 +4,8 @@
 //! last; docs/engines/mysql-counters.md lists them. All reads are plain statements over a connection that is not a
 //! client's. Counters that cannot be read are left out, and the reason is kept.
 
-mod ask;
 mod binlog;
+mod fetch;
 mod innodb;
 mod levels;
 mod rocksdb;
@@ -16,8 +16,8 @@ pub(crate) mod tests;
 
 use rumba_engine_api::error::EngineError;
 
-pub use ask::Ask;
-pub(crate) use ask::{failed, is_denied, query};
+pub use fetch::Request;
+pub(crate) use fetch::{failed, is_denied, query};
 pub(crate) use innodb::{LATCHES, PurgeProgress, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
@@ -30,13 +30,13 @@ pub(crate) use status::Status;
 ///
 /// # Errors
 /// A lost connection.
-pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
+pub fn enable(admin: &mut dyn Request, server: &Server) -> Result<(), EngineError> {
     if server.kind != Kind::InnoDb {
         return Ok(());
     }
     for monitor in innodb::MONITORS {
         let sql = format!("SET GLOBAL innodb_monitor_enable = '{monitor}'");
-        match admin.ask(&sql) {
+        match admin.fetch(&sql) {
             Ok(_) | Err(rumba_protocol_mysql::WireError::Server { .. }) => {}
             Err(error) => return Err(failed("SET GLOBAL innodb_monitor_enable", &error)),
         }
@@ -45,7 +45,7 @@ pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
 }
 
 /// Deferred work. Takes one or two statements, about a millisecond.
-pub fn debt(admin: &mut dyn Ask, server: &Server) -> Reading {
+pub fn debt(admin: &mut dyn Request, server: &Server) -> Reading {
     match &server.kind {
         Kind::InnoDb => innodb::debt(admin),
         Kind::RocksDb => rocksdb::debt(admin),
@@ -54,7 +54,7 @@ pub fn debt(admin: &mut dyn Ask, server: &Server) -> Reading {
 }
 
 /// All counters (since the server's start) and gauges, including bytes written.
-pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
+pub fn counters(admin: &mut dyn Request, server: &Server) -> Reading {
     let mut reading = Reading::default();
     let status = match Status::read_all(admin) {
         Ok(status) => status,
@@ -74,7 +74,7 @@ pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
 }
 
 /// Bytes written since the server's start, by purpose.
-fn written_of(admin: &mut dyn Ask, server: &Server, status: &Status) -> Reading {
+fn written_of(admin: &mut dyn Request, server: &Server, status: &Status) -> Reading {
     let mut reading = Reading::default();
     match &server.kind {
         Kind::InnoDb => innodb::written(server, status, &mut reading),

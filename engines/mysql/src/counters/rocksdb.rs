@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::DEFERRED_BYTES;
 
-use super::ask::cell;
-use super::{Ask, Levels, Reading, Status};
+use super::fetch::cell;
+use super::{Levels, Reading, Request, Status};
 
 /// Status variables by their own names; micros are microseconds.
 #[rustfmt::skip]
@@ -33,9 +33,9 @@ const STATUS: [&str; 58] = [
 ];
 
 /// Sums over the column families of `information_schema.ROCKSDB_CFSTATS`.
-pub(crate) fn family_sums(admin: &mut dyn Ask) -> Result<BTreeMap<String, f64>, String> {
+pub(crate) fn family_sums(admin: &mut dyn Request) -> Result<BTreeMap<String, f64>, String> {
     const SQL: &str = "SELECT CF_NAME, STAT_TYPE, VALUE FROM information_schema.ROCKSDB_CFSTATS";
-    let rows = admin.ask(SQL).map_err(|error| format!("information_schema.ROCKSDB_CFSTATS: {error}"))?;
+    let rows = admin.fetch(SQL).map_err(|error| format!("information_schema.ROCKSDB_CFSTATS: {error}"))?;
     Ok(sums(&rows.rows))
 }
 
@@ -66,7 +66,7 @@ pub(crate) const UNFLUSHED: &str = "unflushed";
 
 /// Deferred work: unflushed memtables, files in level 0, levels above their targets, and families with a pending
 /// compaction.
-pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
+pub(super) fn debt(admin: &mut dyn Request) -> Reading {
     let mut reading = Reading::default();
     let families = family_sums(admin);
     let of_families = |name: &str| match &families {
@@ -93,7 +93,7 @@ pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
 }
 
 /// All counters except deferred work and bytes written.
-pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
     for (ratio, hits, misses) in [
         ("block_cache_hit_ratio", "Rocksdb_block_cache_hit", "Rocksdb_block_cache_miss"),
@@ -122,13 +122,13 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
         Err(reason) => reading.miss("block_cache_usage_bytes", reason),
     }
     match Levels::read(admin) {
-        Ok(levels) => levels.tell(reading),
+        Ok(levels) => levels.notify(reading),
         Err(reason) => reading.miss("levels", reason),
     }
 }
 
 /// Bytes written, by purpose, and the total time that writers were stalled.
-pub(super) fn written(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+pub(super) fn written(admin: &mut dyn Request, status: &Status, reading: &mut Reading) {
     reading.put_or("written_wal_bytes", status.need("Rocksdb_wal_bytes"));
     reading.put_or("written_flush_bytes", status.need("Rocksdb_flush_write_bytes"));
     reading.put_or("written_compaction_bytes", status.need("Rocksdb_compact_write_bytes"));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ask::cell;
-use super::{Ask, Reading};
+use super::fetch::cell;
+use super::{Reading, Request};
 
 /// Server-level counters for any engine: requested work, access methods, network traffic and the binary log.
 #[rustfmt::skip]
@@ -23,18 +23,18 @@ pub(crate) struct Status(BTreeMap<String, String>);
 
 impl Status {
     /// Reads all status variables.
-    pub(crate) fn read_all(admin: &mut dyn Ask) -> Result<Self, String> {
+    pub(crate) fn read_all(admin: &mut dyn Request) -> Result<Self, String> {
         Self::read(admin, "SHOW GLOBAL STATUS")
     }
 
     /// Reads the variables in `names`.
-    pub(crate) fn read_some(admin: &mut dyn Ask, names: &[&str]) -> Result<Self, String> {
+    pub(crate) fn read_some(admin: &mut dyn Request, names: &[&str]) -> Result<Self, String> {
         Self::read(admin, &format!("SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')", names.join("','")))
     }
 
     /// Reads names and values with `sql`, which must return two columns.
-    pub(crate) fn read(admin: &mut dyn Ask, sql: &str) -> Result<Self, String> {
-        let rows = admin.ask(sql).map_err(|error| format!("{sql}: {error}"))?.rows;
+    pub(crate) fn read(admin: &mut dyn Request, sql: &str) -> Result<Self, String> {
+        let rows = admin.fetch(sql).map_err(|error| format!("{sql}: {error}"))?.rows;
         Ok(Self(rows.iter().map(|row| (cell(row, 0).to_owned(), cell(row, 1).to_owned())).collect()))
     }
 

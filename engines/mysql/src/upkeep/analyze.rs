@@ -2,7 +2,7 @@
 
 use rumba_engine_api::error::EngineError;
 
-use crate::counters::{Ask, query};
+use crate::counters::{Request, query};
 use crate::existing::{quoted, text};
 
 const CALL: &str = "ANALYZE TABLE";
@@ -11,7 +11,7 @@ const CALL: &str = "ANALYZE TABLE";
 ///
 /// # Errors
 /// The server's error, with the table.
-pub(super) fn tables(admin: &mut dyn Ask, schema: &str) -> Result<(), EngineError> {
+pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
     named(admin, CALL, schema)?.iter().try_for_each(|table| {
         let answer = query(admin, CALL, &format!("ANALYZE LOCAL TABLE {}.{}", quoted(schema), quoted(table)))?;
         // Failures are reported as rows: table, operation, kind of message, message.
@@ -27,7 +27,7 @@ pub(super) fn tables(admin: &mut dyn Ask, schema: &str) -> Result<(), EngineErro
 ///
 /// # Errors
 /// The server's error.
-pub(super) fn named(admin: &mut dyn Ask, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
+pub(super) fn named(admin: &mut dyn Request, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \
          ORDER BY TABLE_NAME",

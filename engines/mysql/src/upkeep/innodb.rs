@@ -3,7 +3,7 @@
 use rumba_engine_api::error::EngineError;
 
 use super::globals::{self, Wanted};
-use crate::counters::{Ask, Server, debt, purge_progress, query};
+use crate::counters::{Request, Server, debt, purge_progress, query};
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Pages that may stay dirty, because the server's own threads modify a few all the time.
@@ -34,7 +34,7 @@ const HURRY: [Wanted; 6] = [
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress.
-pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     globals::with(admin, &HURRY, |admin| {
         query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS")?;
         let mut woken = None;
@@ -47,7 +47,7 @@ pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -
 }
 
 /// The remaining work. Counters that the server does not report are ignored; without any, the progress is unknown.
-fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork, EngineError> {
+fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork, EngineError> {
     let reading = debt(admin, server);
     let mut look = BackgroundWork::default();
     let waited_for = [
@@ -75,7 +75,7 @@ fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result
 /// A server started over data with a history continues from a number that no transaction has. Purge then stays idle
 /// below that number forever, and up to MySQL 5.7.4 the history stays as it was. If there is no other work, this wakes
 /// purge once.
-fn purge_has_ended(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool, EngineError> {
+fn purge_has_ended(admin: &mut dyn Request, woken: &mut Option<u64>) -> Result<bool, EngineError> {
     let Some(purge) = purge_progress(admin).filter(|purge| purge.rests) else { return Ok(false) };
     if purge.is_done() {
         return Ok(true);
@@ -101,14 +101,14 @@ const WAKING: [&str; 4] = [
 ];
 
 /// Whether a transaction is open, which may block purge. Assumed if the server does not report it.
-pub(super) fn is_any_open(admin: &mut dyn Ask) -> bool {
-    admin.ask("SELECT 1 FROM information_schema.INNODB_TRX LIMIT 1").map_or(true, |rows| !rows.rows.is_empty())
+pub(super) fn is_any_open(admin: &mut dyn Request) -> bool {
+    admin.fetch("SELECT 1 FROM information_schema.INNODB_TRX LIMIT 1").map_or(true, |rows| !rows.rows.is_empty())
 }
 
 /// Describes the open transactions that block purge, if any.
-pub(super) fn open_transactions(admin: &mut dyn Ask) -> String {
+pub(super) fn open_transactions(admin: &mut dyn Request) -> String {
     const SQL: &str = "SELECT COUNT(*), MIN(trx_started), MIN(trx_mysql_thread_id) FROM information_schema.INNODB_TRX";
-    let row = admin.ask(SQL).ok().and_then(|rows| rows.rows.into_iter().next()).unwrap_or_default();
+    let row = admin.fetch(SQL).ok().and_then(|rows| rows.rows.into_iter().next()).unwrap_or_default();
     let text = |column: usize| row.get(column).cloned().flatten();
     match (text(0).as_deref(), text(1), text(2)) {
         (Some("0") | None, _, _) => "no transaction is open; the server's error log may say why".to_owned(),

@@ -15,7 +15,7 @@ mod tests;
 
 use rumba_engine_api::error::EngineError;
 
-use crate::counters::{Ask, Kind, Server, query};
+use crate::counters::{Kind, Request, Server, query};
 pub use rumba_server_kit::wait::Patience;
 
 /// Brings the tables of `schema`, on a managed server, to the state in which reads after a load are representative. May
@@ -23,7 +23,7 @@ pub use rumba_server_kit::wait::Patience;
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress for [`Patience::stuck_after`].
-pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
     match server.kind {
         // Flush first, because MyRocks takes its statistics from table files.
         Kind::RocksDb => {
@@ -41,7 +41,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
 ///
 /// # Errors
 /// See [`settle`].
-pub fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+pub fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     match &server.kind {
         Kind::InnoDb => innodb::drain(admin, server, patience),
         Kind::RocksDb => rocksdb::drain(admin, patience),

@@ -185,7 +185,7 @@ fn every_compression_stores_data_and_zstd_makes_files_smaller() {
 }
 
 #[test]
-fn statistics_are_off_unless_asked_for() {
+fn statistics_are_off_by_default() {
     let hits = |config: &EngineConfig| {
         let lab = Lab::open(config);
         let mut session = lab.session();
@@ -201,7 +201,7 @@ fn statistics_are_off_unless_asked_for() {
 }
 
 #[test]
-fn counters_tell_levels_sizes_and_stalls() {
+fn counters_report_levels_sizes_and_stalls() {
     let lab = Lab::open(&config());
     load(&mut *lab.session(), LINK, 0..ROWS);
     lab.settle().unwrap();

@@ -69,7 +69,7 @@ fn a_call_outside_its_transaction_is_an_error_and_not_a_crash() {
 }
 
 #[test]
-fn many_keys_are_visited_in_the_order_asked() {
+fn many_keys_are_visited_in_the_requested_order() {
     let lab = Lab::open(&config());
     let mut session = lab.session();
     load(&mut *session, NODE, 0..5000);
@@ -114,7 +114,7 @@ fn scans_keep_to_their_range_order_and_limit() {
 }
 
 #[test]
-fn rows_of_a_load_are_there_and_locked_by_nobody() {
+fn loaded_rows_are_present_and_unlocked() {
     let lab = Lab::open(&config());
     let (mut loader, mut other) = (lab.session(), lab.session());
     other.begin().unwrap();

@@ -144,8 +144,8 @@ fn settings_that_would_have_no_effect_are_refused_or_given_one() {
     if number_in_force.is_none() {
         // Release 10 still accepts the number but ignores it.
         let dir = tempfile::tempdir().unwrap();
-        let asked = config_with([(number, Value::Int(3))]);
-        let error = RocksDb.open(dir.path(), &asked, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
+        let requested = config_with([(number, Value::Int(3))]);
+        let error = RocksDb.open(dir.path(), &requested, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
         assert!(error.contains(number), "{error}");
         return;
     }

@@ -45,7 +45,7 @@ pub fn open() -> (TempDir, Box<dyn Instance>) {
 pub fn session(instance: &dyn Instance) -> Box<Sql> {
     match instance.session().unwrap() {
         Session::Sql(session) => session,
-        other => panic!("sqlite gave {}", other.told()),
+        other => panic!("sqlite gave {}", other.reported()),
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Events {
     /// The first member, because the library passes back a pointer to it. In a cell, because the library fills in
     /// missing methods.
     handler: UnsafeCell<ffi::EventHandler>,
-    heard: Mutex<RecordedErrors>,
+    received: Mutex<RecordedErrors>,
 }
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Events {
             handle_progress: on_progress,
             handle_close: None,
         };
-        Self { handler: UnsafeCell::new(handler), heard: Mutex::default() }
+        Self { handler: UnsafeCell::new(handler), received: Mutex::default() }
     }
 
     /// The handler in the form that the library takes.
@@ -50,30 +50,30 @@ impl Events {
     /// Takes the last message about `session` or about no session; if `session` is null, about any.
     pub fn take(&self, session: *const ffi::Session) -> Option<String> {
         let session = session.addr();
-        let mut heard = self.heard();
-        let last = heard.errors.iter().rposition(|(whose, _)| session == 0 || *whose == session || *whose == 0)?;
-        let message = heard.errors.swap_remove(last).1;
-        heard.errors.retain(|(whose, _)| *whose != session);
+        let mut received = self.received();
+        let last = received.errors.iter().rposition(|(whose, _)| session == 0 || *whose == session || *whose == 0)?;
+        let message = received.errors.swap_remove(last).1;
+        received.errors.retain(|(whose, _)| *whose != session);
         Some(message)
     }
 
     /// The first message about a full device, if there was one.
     pub fn disk_full(&self) -> Option<String> {
-        self.heard().disk_full.clone()
+        self.received().disk_full.clone()
     }
 
     /// The first message, which shows where the problem began.
     pub fn first(&self) -> Option<String> {
-        self.heard().errors.first().map(|(_, message)| message.clone())
+        self.received().errors.first().map(|(_, message)| message.clone())
     }
 
     /// The last message.
     pub fn last(&self) -> Option<String> {
-        self.heard().errors.last().map(|(_, message)| message.clone())
+        self.received().errors.last().map(|(_, message)| message.clone())
     }
 
-    fn heard(&self) -> MutexGuard<'_, RecordedErrors> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, RecordedErrors> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,14 +87,14 @@ unsafe extern "C" fn on_error(
     // through the call.
     let (events, message) = unsafe { (&*handler.cast_const().cast::<Events>(), CStr::from_ptr(message)) };
     let message = without_preamble(&message.to_string_lossy()).to_owned();
-    let mut heard = events.heard();
+    let mut received = events.received();
     if code == libc::ENOSPC {
-        heard.disk_full.get_or_insert_with(|| message.clone());
+        received.disk_full.get_or_insert_with(|| message.clone());
     }
-    if heard.errors.len() == KEPT {
-        heard.errors.remove(0);
+    if received.errors.len() == KEPT {
+        received.errors.remove(0);
     }
-    heard.errors.push((session.addr(), message));
+    received.errors.push((session.addr(), message));
     0
 }
 

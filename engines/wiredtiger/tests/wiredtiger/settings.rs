@@ -74,7 +74,7 @@ fn settings_that_contradict_the_durability_are_refused() {
 
 /// MongoDB's configuration: commits do not wait for their log records.
 #[test]
-fn durability_none_keeps_a_log_that_is_asked_for_by_name() {
+fn durability_none_keeps_an_explicitly_requested_log() {
     let config = EngineConfig {
         durability: Durability::None,
         settings: settings(&[
@@ -102,7 +102,7 @@ fn an_unknown_compression_is_refused_with_those_it_has() {
 }
 
 #[test]
-fn settings_in_force_are_those_asked_for() {
+fn effective_settings_match_the_requested_ones() {
     let config = EngineConfig {
         cache: 32 << 20,
         compression: Some("zlib".into()),

@@ -36,7 +36,7 @@ fn durability_none_makes_no_log() {
 }
 
 #[test]
-fn log_files_are_told_from_data() {
+fn log_files_are_distinguished_from_data() {
     let database = Database::open(&config());
     load(&mut *database.session(), 1000);
     assert!(allocated(&database, true) > 0);

@@ -160,10 +160,10 @@ impl<'a> Reply<'a> {
         match (name, value) {
             (b"upserted", Value::Array(list)) => self.upserted = list.iter().count() as u64,
             (b"value", Value::Document(document)) => self.value = Some(document),
-            (b"lastErrorObject", Value::Document(told)) => {
-                self.matched = told.get("n")?.map_or(Ok(0), count)?;
-                self.upserted = u64::from(told.get("upserted")?.is_some());
-                let existing = told.get("updatedExisting")?.and_then(|value| value.int());
+            (b"lastErrorObject", Value::Document(reported)) => {
+                self.matched = reported.get("n")?.map_or(Ok(0), count)?;
+                self.upserted = u64::from(reported.get("upserted")?.is_some());
+                let existing = reported.get("updatedExisting")?.and_then(|value| value.int());
                 self.modified = u64::from(existing == Some(1));
             }
             (b"writeErrors", Value::Array(list)) => {

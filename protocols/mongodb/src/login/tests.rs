@@ -54,9 +54,9 @@ impl Server {
         let key = hmac::<D>(&salted, b"Client Key");
         let stored = D::digest(&key);
         let signature = hmac::<D>(&stored, message.as_bytes());
-        let told: Vec<u8> = STANDARD.decode(proof).unwrap().iter().zip(&signature).map(|(a, b)| a ^ b).collect();
+        let reported: Vec<u8> = STANDARD.decode(proof).unwrap().iter().zip(&signature).map(|(a, b)| a ^ b).collect();
         let own = hmac::<D>(&hmac::<D>(&salted, b"Server Key"), message.as_bytes());
-        (told == key, format!("v={}", STANDARD.encode(own)))
+        (reported == key, format!("v={}", STANDARD.encode(own)))
     }
 }
 

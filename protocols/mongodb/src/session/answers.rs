@@ -91,8 +91,8 @@ impl MongoSession {
             if self.is_as_good_as_done(pending, code) {
                 return Ok(self.ended(pending));
             }
-            let told = told(&refusal, labels, &self.options.counts)?;
-            return Ok(self.refused(pending, labels, told));
+            let reported = reported(&refusal, labels, &self.options.counts)?;
+            return Ok(self.refused(pending, labels, reported));
         }
         let done = &mut self.done;
         match pending {
@@ -156,7 +156,7 @@ impl MongoSession {
     /// Handles an error of the server. A commit with an unknown outcome, or one that the server says may be retried, is
     /// sent once more. That is safe because the server identifies the transaction by its number.
     #[cold]
-    fn refused(&mut self, pending: Pending, labels: Labels, told: EngineError) -> Taken {
+    fn refused(&mut self, pending: Pending, labels: Labels, reported: EngineError) -> Taken {
         match pending {
             Pending::Commit { again: false } if labels.unknown_commit || labels.retryable => {
                 self.options.counts.commits_repeated.fetch_add(1, Relaxed);
@@ -167,7 +167,7 @@ impl MongoSession {
             _ if self.transaction != Transaction::None => self.transaction = Transaction::Failed,
             _ => {}
         }
-        Taken::Refused(told)
+        Taken::Refused(reported)
     }
 
     /// Sends and receives as much as possible, and waits first if no data has arrived.
@@ -227,7 +227,7 @@ impl MongoSession {
 /// # Errors
 /// The server accepts no more requests, so the connection is unusable.
 #[cold]
-fn told(refusal: &Refusal<'_>, labels: Labels, counts: &MongoCounts) -> Result<EngineError, MongoError> {
+fn reported(refusal: &Refusal<'_>, labels: Labels, counts: &MongoCounts) -> Result<EngineError, MongoError> {
     if lost(refusal.code) {
         return Err(MongoError::refused(refusal));
     }

@@ -126,10 +126,10 @@ impl MongoSession {
             Some(known) => {
                 let at = self.connection.send.len();
                 let connection = &mut self.connection;
-                connection.asked = connection.asked.wrapping_add(1);
+                connection.requested = connection.requested.wrapping_add(1);
                 connection.send.extend_from_slice(&known.message);
                 let message = &mut connection.send[at..];
-                message[4..8].copy_from_slice(&connection.asked.to_le_bytes());
+                message[4..8].copy_from_slice(&connection.requested.to_le_bytes());
                 message[known.filter.clone()].copy_from_slice(filter);
                 self.note(collection);
             }
@@ -345,7 +345,7 @@ impl MongoSession {
         });
         frame::finish(&mut connection.send, message);
         frame::unanswered(&mut connection.send, message);
-        let _whoever_is_gone_needs_no_goodbye = connection.stream.write(&connection.send);
+        let _write_errors_are_ignored_when_closing = connection.stream.write(&connection.send);
     }
 }
 

@@ -25,16 +25,16 @@ impl Linked for MongoSession {
         &mut self.link
     }
 
-    fn connect_anew(&mut self) -> Result<(), Refused> {
+    fn connect_again(&mut self) -> Result<(), Refused> {
         let refused = |error: MongoError| Refused { why: error.to_string(), may_pass: error.is_lost() };
-        self.connection = self.connection.anew(&self.target, Instant::now() + CONNECT).map_err(refused)?;
+        self.connection = self.connection.again(&self.target, Instant::now() + CONNECT).map_err(refused)?;
         // After a lost connection a server keeps the transaction and its locks for a minute.
         if std::mem::replace(&mut self.transaction, Transaction::None) != Transaction::None {
             self.write_ending("abortTransaction");
             let deadline = Some(Instant::now() + CONNECT);
-            let heard = self.connection.write(deadline).and_then(|()| self.connection.read(deadline));
+            let received = self.connection.write(deadline).and_then(|()| self.connection.read(deadline));
             // The server's answer to the abort does not matter.
-            heard.map_err(refused)?;
+            received.map_err(refused)?;
             self.connection.incoming.answered();
         }
         self.options.counts.reconnects.fetch_add(1, Relaxed);

@@ -202,7 +202,7 @@ impl DocumentSession for MongoSession {
 
     fn run(&mut self, command: Document<'_>) -> Result<(), EngineError> {
         self.idle("run")?;
-        match self.connection.ask(&self.options.database, |of| of.values_of(command), None) {
+        match self.connection.fetch(&self.options.database, |of| of.values_of(command), None) {
             Ok(_) => Ok(()),
             Err(error) => Err(self.blocked_call_failed("run", &error, command)),
         }

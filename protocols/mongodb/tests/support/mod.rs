@@ -20,7 +20,7 @@ pub type Answer = Option<DocumentBuf>;
 pub struct Server {
     dir: tempfile::TempDir,
     /// The commands it has received, except greetings.
-    asked: Arc<Mutex<Vec<DocumentBuf>>>,
+    requested: Arc<Mutex<Vec<DocumentBuf>>>,
 }
 
 impl Server {
@@ -36,17 +36,17 @@ impl Server {
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(dir.path().join("s")).unwrap();
-        let asked = Arc::<Mutex<Vec<DocumentBuf>>>::default();
-        let heard = asked.clone();
+        let requested = Arc::<Mutex<Vec<DocumentBuf>>>::default();
+        let received = requested.clone();
         let (greeting, answer) = (Arc::new(Mutex::new(greeting)), Arc::new(Mutex::new(answer)));
         // All threads end with the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                let (heard, greeting, answer) = (heard.clone(), greeting.clone(), answer.clone());
-                std::thread::spawn(move || serve(client.unwrap(), &heard, &greeting, &answer));
+                let (received, greeting, answer) = (received.clone(), greeting.clone(), answer.clone());
+                std::thread::spawn(move || serve(client.unwrap(), &received, &greeting, &answer));
             }
         });
-        Self { dir, asked }
+        Self { dir, requested }
     }
 
     pub fn target(&self) -> Target {
@@ -58,8 +58,8 @@ impl Server {
     }
 
     /// The commands received so far.
-    pub fn asked(&self) -> Vec<DocumentBuf> {
-        self.asked.lock().unwrap().clone()
+    pub fn requested(&self) -> Vec<DocumentBuf> {
+        self.requested.lock().unwrap().clone()
     }
 }
 
@@ -70,7 +70,7 @@ pub fn target(socket: PathBuf) -> Target {
 
 fn serve(
     mut client: UnixStream,
-    heard: &Mutex<Vec<DocumentBuf>>,
+    received: &Mutex<Vec<DocumentBuf>>,
     greeting: &Mutex<impl FnMut() -> DocumentBuf>,
     answer: &Mutex<impl FnMut(&str, Document<'_>) -> Answer>,
 ) {
@@ -85,7 +85,7 @@ fn serve(
             let said = match name.as_str() {
                 "hello" => Some((greeting.lock().unwrap())()),
                 _ => {
-                    heard.lock().unwrap().push(command.into());
+                    received.lock().unwrap().push(command.into());
                     if name == "endSessions" {
                         continue;
                     }
@@ -146,7 +146,7 @@ pub fn batch(name: &str, ids: std::ops::Range<i64>, cursor: i64) -> DocumentBuf 
 }
 
 /// Runs a command and returns its documents' ids.
-pub fn ask(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
+pub fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();
     let done = block_on(session.execute(command, &mut |document| ids.push(document.int("_id").unwrap_or(-1))))?;

@@ -9,7 +9,7 @@ pub const MORE_RESULTS: u16 = 0x0008;
 
 /// The format of the server's answers, as agreed in the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wording {
+pub struct Capabilities {
     /// Rows end with an OK packet, and definitions without a packet; otherwise both end with an EOF packet.
     pub deprecate_eof: bool,
     /// The server says whether column definitions follow, and omits them if the client knows them.
@@ -78,7 +78,7 @@ pub enum Next<'a> {
 ///
 /// # Errors
 /// The packet is truncated or of an unknown kind.
-pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
+pub fn head(packet: &[u8], wording: Capabilities) -> Result<Head<'_>, Malformed> {
     match packet.first() {
         Some(0x00) => Ok(Head::Done(done(packet)?)),
         Some(0xff) => Ok(Head::Refused(refusal(packet)?)),
@@ -101,7 +101,7 @@ pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
 /// # Errors
 /// The packet is empty, or its end is truncated.
 #[inline]
-pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
+pub fn next(packet: &[u8], wording: Capabilities) -> Result<Next<'_>, Malformed> {
     match packet.first() {
         None => Err(Malformed("empty packet where a row was due")),
         // A text row with this first byte has 16 MiB or more in its first column.
@@ -127,7 +127,7 @@ pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
 /// The status flags of the most common packet that ends rows: both of its numbers take a byte, and no further answer
 /// follows. `None` for all others.
 #[inline]
-pub fn plain_end(packet: &[u8], wording: Wording) -> Option<u16> {
+pub fn plain_end(packet: &[u8], wording: Capabilities) -> Option<u16> {
     match *packet {
         [0xfe, 0..=0xfa, 0..=0xfa, low, high, ..] if wording.deprecate_eof && packet.len() < 0x00ff_ffff => {
             Some(u16::from_le_bytes([low, high])).filter(|status| status & MORE_RESULTS == 0)
@@ -230,9 +230,9 @@ mod tests {
     fn a_huge_first_column_is_not_taken_for_the_end_of_the_rows() {
         let mut packet = vec![0xfe];
         packet.resize(0x0100_0000, 7);
-        assert_eq!(next(&packet, Wording::default()), Ok(Next::Row));
-        assert_eq!(next(&packet, Wording { deprecate_eof: true, ..Wording::default() }), Ok(Next::Row));
-        let end = next(b"\xfe\x01\x00\x22\x00", Wording::default());
+        assert_eq!(next(&packet, Capabilities::default()), Ok(Next::Row));
+        assert_eq!(next(&packet, Capabilities { deprecate_eof: true, ..Capabilities::default() }), Ok(Next::Row));
+        let end = next(b"\xfe\x01\x00\x22\x00", Capabilities::default());
         assert_eq!(end, Ok(Next::End { status: 0x22 }));
     }
 }

@@ -395,7 +395,7 @@ impl WireSession {
 
     /// Converts a refusal; an error means that the connection is lost.
     fn refused(&self, refusal: &Refusal<'_>) -> Result<EngineError, WireError> {
-        if let Some(usual) = usual(refusal, &self.options.counts) {
+        if let Some(usual) = usual(refusal, &self.options) {
             return Ok(usual);
         }
         if lost(refusal.code) {

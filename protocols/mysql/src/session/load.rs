@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::Param;
+use rumba_transport::server_text;
 
 use super::failure::call_failed;
 use super::literal::{self, put_escaped, put_quoted, quoted_name};
@@ -81,7 +82,7 @@ impl Rows {
             LoadWay::Auto if connection.bulk && !options.text => LoadWay::BulkExecute,
             LoadWay::Auto if local_infile => LoadWay::LoadData,
             LoadWay::Auto => LoadWay::Insert,
-            asked => asked,
+            requested => requested,
         };
         let way = match way {
             LoadWay::BulkExecute if !connection.bulk => {
@@ -353,7 +354,7 @@ pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
     if done.affected == rows && done.warnings == 0 {
         return None;
     }
-    let said = String::from_utf8_lossy(done.info);
+    let said = server_text(done.info);
     Some(call_failed(
         "submit_rows",
         &format!(

@@ -8,16 +8,19 @@ use rumba_engine_api::sql::Answer;
 use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, in_statement};
 
 use super::failure::{call_failed, usual};
-use super::{COLLATION, SessionOptions, Stage, WireSession};
+use super::{SessionOptions, Stage, WireSession};
 use crate::codec::answer::Refusal;
 use crate::connection::Connection;
 use crate::query::query;
 use crate::{Target, WireError};
 
+/// All sessions together have as many prepared statements as the server allows.
+const TOO_MANY_PREPARED: u16 = 1461;
+
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, WireError> {
     let deadline = Instant::now() + CONNECT;
-    let mut connection = Connection::open(target, COLLATION, deadline)?;
+    let mut connection = Connection::open(target, deadline)?;
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             WireError::Server { code, sqlstate, message } => {
@@ -35,9 +38,9 @@ impl Linked for WireSession {
         &mut self.link
     }
 
-    fn connect_anew(&mut self) -> Result<(), Refused> {
+    fn connect_again(&mut self) -> Result<(), Refused> {
         let deadline = Some(Instant::now() + CONNECT);
-        let mut anew = || {
+        let mut again = || {
             let mut connection = enter(&self.target, &self.options)?;
             for statement in self.statements.iter_mut() {
                 statement.prepare_again(&mut connection, deadline)?;
@@ -45,7 +48,7 @@ impl Linked for WireSession {
             Ok(connection)
         };
         self.connection =
-            anew().map_err(|error: WireError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
+            again().map_err(|error: WireError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
         self.options.counts.reconnects.fetch_add(1, Relaxed);
         Ok(())
     }
@@ -80,8 +83,14 @@ impl WireSession {
             && !error.is_lost()
         {
             let refusal = Refusal { code: *code, state: sqlstate.0, message: message.as_bytes() };
-            let named = || error.during(call).followed_by(&in_statement(sql));
-            return usual(&refusal, &self.options.counts).unwrap_or_else(named);
+            if let Some(usual) = usual(&refusal, &self.options) {
+                return usual;
+            }
+            let mut more = String::new();
+            if *code == TOO_MANY_PREPARED {
+                more = format!("; this client alone needs {} or more", self.statements.iter_mut().count() + 1);
+            }
+            return error.during(call).followed_by(&(more + &in_statement(sql)));
         }
         self.lose(&error);
         self.cut_off()

@@ -17,6 +17,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, Linked, OnLost, Target, give_back, lent};
 
+use crate::WireError;
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
 use crate::codec::frame;
 use crate::codec::row::{BinaryRow, ValueRange, find_binary};
@@ -29,8 +30,6 @@ use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
 pub use template::Templates;
 
-/// latin1_swedish_ci: values of latin1 columns are not converted.
-const COLLATION: u8 = 8;
 /// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
 /// The pipeline depth: how many statements may be in progress.
@@ -77,6 +76,10 @@ pub struct SessionOptions {
     /// Whether statements are sent as text with literal parameters instead of prepared. A character set in `setup` must
     /// then be UTF-8 or have one byte per character.
     pub text: bool,
+    /// Whether a deadlock, a lock wait timeout or a duplicate key is [`EngineError::Conflict`] or
+    /// [`EngineError::Duplicate`], which have no server's text and take no memory, because they are part of the load.
+    /// Otherwise it is [`EngineError::Refused`] with the server's text, as scripts expect it.
+    pub terse_conflicts: bool,
     /// The shared counters.
     pub counts: Arc<WireCounts>,
     /// The shared texts of statements that are not prepared.
@@ -84,7 +87,7 @@ pub struct SessionOptions {
 }
 
 /// A session. A value is stored and returned byte for byte if the character sets of connection and column are equal; a
-/// new connection uses latin1.
+/// new connection uses utf8mb4, as sysbench's does.
 pub struct WireSession {
     target: Target,
     options: SessionOptions,
@@ -115,11 +118,14 @@ impl WireSession {
     /// Connects.
     ///
     /// # Errors
-    /// The server's or the system's error.
+    /// The server's or the system's error. One of [`UNREACHABLE`](crate::UNREACHABLE) means that there is no server.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
-        let connection = lost::enter(target, options).map_err(|error| {
-            // A server that is absent or has ended is reported as a lost connection.
-            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
+        let connection = lost::enter(target, options).map_err(|error| match error {
+            // It has a number, as a client library reports it.
+            WireError::Unreachable { .. } => error.during("connect"),
+            // A server that ends meanwhile is reported as a lost connection.
+            error if error.is_lost() => EngineError::Lost(error.to_string()),
+            error => error.during("connect"),
         })?;
         Ok(Self {
             target: target.clone(),

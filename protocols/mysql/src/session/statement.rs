@@ -14,11 +14,10 @@ use crate::codec::answer;
 use crate::codec::column::{self, Layout};
 use crate::codec::frame::{self, HEADER};
 use crate::codec::row::Column;
-use crate::connection::Connection;
+use crate::connection::{Connection, STATEMENT_CLOSE};
 
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
-const CLOSE: u8 = 0x19;
 /// The server cannot prepare this kind of statement.
 const NOT_PREPARABLE: u16 = 1295;
 
@@ -140,7 +139,7 @@ impl Plan {
             Plan::Text(_) => return,
         };
         let at = frame::start(out);
-        out.push(CLOSE);
+        out.push(STATEMENT_CLOSE);
         out.extend_from_slice(&id.to_le_bytes());
         frame::finish(out, at, 0);
     }

@@ -5,10 +5,10 @@ use crate::support::Server;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession, Statement};
 use rumba_protocol_mysql::{OnLost, SessionOptions, WireSession};
-use rumba_testkit::sql::{Values, answer, ask, ints};
+use rumba_testkit::sql::{Values, answer, fetch, ints};
 
 fn text() -> SessionOptions {
-    SessionOptions { text: true, ..SessionOptions::default() }
+    SessionOptions { text: true, terse_conflicts: true, ..SessionOptions::default() }
 }
 
 /// A session with groups and its own table, a statement that inserts a row, and one that selects all rows.
@@ -67,7 +67,7 @@ fn what_stands_behind_a_failure_is_not_carried_out() {
     let server = Server::shared();
     for session in server.sessions(&text()) {
         let (mut session, insert, select) = grouping(session);
-        ask(&mut session, insert, &[Param::Int(1), Param::Null], 0).unwrap();
+        fetch(&mut session, insert, &[Param::Int(1), Param::Null], 0).unwrap();
         let begin = session.prepare("BEGIN").unwrap();
         let rollback = session.prepare("ROLLBACK").unwrap();
         for place in 0..4 {
@@ -84,12 +84,12 @@ fn what_stands_behind_a_failure_is_not_carried_out() {
                     Err(error) => assert!(nth > place && error.to_string().contains("left out"), "{error}"),
                 }
             }
-            let (_, rows) = ask(&mut session, select, &[], 1).unwrap();
+            let (_, rows) = fetch(&mut session, select, &[], 1).unwrap();
             let expected: Vec<String> =
                 std::iter::once(1).chain((0..place).map(|nth| 10 + nth)).map(|id| id.to_string()).collect();
             assert_eq!(ids(&rows), expected, "and the transaction goes on");
-            ask(&mut session, rollback, &[], 0).unwrap();
-            assert_eq!(ask(&mut session, select, &[], 1).unwrap().0.rows, 1);
+            fetch(&mut session, rollback, &[], 0).unwrap();
+            assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
         }
     }
 }
@@ -112,13 +112,13 @@ fn a_deadlock_in_a_group_leaves_nothing_of_it() {
     };
     // The transaction with fewer changes is the victim.
     let (mut heavy, [begin, update, ..]) = prepared();
-    ask(&mut heavy, begin, &[], 0).unwrap();
+    fetch(&mut heavy, begin, &[], 0).unwrap();
     for id in 1..=40 {
-        ask(&mut heavy, update, &[Param::Int(id)], 0).unwrap();
+        fetch(&mut heavy, update, &[Param::Int(id)], 0).unwrap();
     }
     let (mut light, [begin, update, insert, commit]) = prepared();
-    ask(&mut light, begin, &[], 0).unwrap();
-    ask(&mut light, update, &[Param::Int(50)], 0).unwrap();
+    fetch(&mut light, begin, &[], 0).unwrap();
+    fetch(&mut light, update, &[Param::Int(50)], 0).unwrap();
     light.submit(update, &[Param::Int(1)]).unwrap();
     light.submit(insert, &[Param::Int(100)]).unwrap();
     light.submit(commit, &[]).unwrap();

@@ -5,7 +5,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::value::{DateTime, Decimal};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
-use rumba_testkit::sql::{answer, ask, ints, load};
+use rumba_testkit::sql::{answer, fetch, ints, load};
 
 const WAYS: [LoadWay; 3] = [LoadWay::BulkExecute, LoadWay::LoadData, LoadWay::Insert];
 
@@ -22,7 +22,7 @@ const AWKWARD: [&[u8]; 8] = [
 ];
 
 fn by(way: LoadWay) -> SessionOptions {
-    SessionOptions { load: way, ..SessionOptions::default() }
+    SessionOptions { load: way, terse_conflicts: true, ..SessionOptions::default() }
 }
 
 fn count(session: &mut WireSession, table: &str) -> i64 {
@@ -31,11 +31,11 @@ fn count(session: &mut WireSession, table: &str) -> i64 {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn what_is_loaded_is_what_was_given_whatever_the_way() {
+fn loaded_rows_match_the_input_for_every_load_method() {
     let server = Server::shared();
     let modes = ["", "NO_BACKSLASH_ESCAPES"];
     for (way, mode) in WAYS.into_iter().flat_map(|way| modes.map(|mode| (way, mode))) {
-        let setup = vec![format!("SET sql_mode = 'STRICT_TRANS_TABLES,{mode}'")];
+        let setup = vec!["SET NAMES latin1".to_owned(), format!("SET sql_mode = 'STRICT_TRANS_TABLES,{mode}'")];
         for mut session in server.sessions(&SessionOptions { setup, ..by(way) }) {
             session
                 .run(
@@ -96,8 +96,8 @@ fn every_load_method_keeps_exact_times_and_amounts() {
                 .collect();
             assert_eq!(load(&mut session, rows, &values).unwrap().affected, 3, "{way:?}");
             let sql = "SELECT CONCAT_WS('|', t, m, a, n IS NULL) FROM timed ORDER BY id";
-            let told = session.prepare(sql).unwrap();
-            let (_, found) = ask(&mut session, told, &[], 1).unwrap();
+            let reported = session.prepare(sql).unwrap();
+            let (_, found) = fetch(&mut session, reported, &[], 1).unwrap();
             let found: Vec<String> = found.iter().map(|row| String::from_utf8_lossy(&row[0]).into_owned()).collect();
             let expected = [
                 "2026-11-23 06:40:46.987654|2026-11-23 06:40:46.987654|-17.90|1",
@@ -208,12 +208,12 @@ fn a_load_in_a_pipeline_is_answered_in_its_turn() {
             session.submit_rows(rows, &values).unwrap();
         }
         session.submit(counted, &[]).unwrap();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..7 {
             let dyn_session: &mut dyn SqlSession = &mut session;
-            let mut visit = |row: &dyn rumba_engine_api::sql::Row| told.push(row.int(0));
+            let mut visit = |row: &dyn rumba_engine_api::sql::Row| reported.push(row.int(0));
             rumba_engine_api::worker::block_on(dyn_session.answer(&mut visit)).unwrap();
         }
-        assert_eq!(told, [0, 10, 20, 30], "{way:?}");
+        assert_eq!(reported, [0, 10, 20, 30], "{way:?}");
     }
 }

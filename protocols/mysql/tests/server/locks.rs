@@ -8,7 +8,7 @@ use crate::support::Server;
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, WireCounts, WireSession};
-use rumba_testkit::sql::{answer, ask, ints};
+use rumba_testkit::sql::{answer, fetch, ints};
 
 struct Deaf;
 
@@ -44,7 +44,8 @@ pub fn wait_for_a_lock(server: &Server, table: &str) {
 }
 
 fn pair(server: &Server, table: &str, setup: &str) -> ([WireSession; 2], Arc<WireCounts>) {
-    let options = SessionOptions { setup: vec![setup.to_owned()], ..SessionOptions::default() };
+    let setup = vec![setup.to_owned()];
+    let options = SessionOptions { setup, terse_conflicts: true, ..SessionOptions::default() };
     let mut first = server.session(&options);
     first
         .run(&format!(
@@ -64,12 +65,12 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     let (of_a, of_b) = (a.prepare(update).unwrap(), b.prepare(update).unwrap());
     a.run("BEGIN").unwrap();
     b.run("BEGIN").unwrap();
-    ask(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
-    ask(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
+    fetch(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
+    fetch(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
     a.submit(of_a, &[Param::Int(2)]).unwrap();
     send(&mut a);
     wait_for_a_lock(&server, "dead");
-    let of_b = ask(&mut b, of_b, &[Param::Int(1)], 0);
+    let of_b = fetch(&mut b, of_b, &[Param::Int(1)], 0);
     // Release B's locks, because A may still wait for one.
     b.run("ROLLBACK").unwrap();
     let of_a = answer(&mut a, 0);
@@ -88,11 +89,11 @@ fn a_lock_that_is_waited_for_too_long_is_a_conflict_and_counted() {
     let ([mut a, mut b], counts) = pair(&server, "waited", "SET innodb_lock_wait_timeout = 1");
     let update = b.prepare("UPDATE waited SET v = v + 1 WHERE id = ?").unwrap();
     a.run("BEGIN; UPDATE waited SET v = 1 WHERE id = 1").unwrap();
-    let error = ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err();
+    let error = fetch(&mut b, update, &[Param::Int(1)], 0).unwrap_err();
     assert!(error.is_conflict(), "{error}");
     let error = b.run("UPDATE waited SET v = 2 WHERE id = 1").unwrap_err();
     assert!(error.is_conflict(), "as text too: {error}");
     assert_eq!((counts.deadlocks.load(Relaxed), counts.lock_wait_timeouts.load(Relaxed)), (0, 2));
     a.run("COMMIT").unwrap();
-    assert_eq!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap().0.affected, 1);
+    assert_eq!(fetch(&mut b, update, &[Param::Int(1)], 0).unwrap().0.affected, 1);
 }

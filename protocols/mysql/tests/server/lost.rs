@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::support::Server;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession};
-use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
-use rumba_testkit::sql::{answer, ask, ints, load};
+use rumba_protocol_mysql::{Admin, OnLost, SessionOptions, Target, WireCounts, WireSession};
+use rumba_testkit::sql::{answer, fetch, ints, load};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET @kept = 17".into()], ..SessionOptions::default() }
@@ -30,14 +30,17 @@ fn session_without_reconnect_keeps_failing_with_the_cause() {
     for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
         let select = session.prepare("SELECT ?").unwrap();
-        ask(&mut session, select, &[Param::Int(1)], 1).unwrap();
+        fetch(&mut session, select, &[Param::Int(1)], 1).unwrap();
         server.kill();
         for _ in 0..2 {
-            let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
+            let error = fetch(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
             assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
-            let told = error.to_string();
-            assert!(told.starts_with("connection: the connection to ") && told.contains(" was lost: "), "{told}");
-            assert!(told.contains("on_lost = \"reconnect\" goes on after its restart"), "{told}");
+            let reported = error.to_string();
+            assert!(
+                reported.starts_with("connection: the connection to ") && reported.contains(" was lost: "),
+                "{reported}"
+            );
+            assert!(reported.contains("on_lost = \"reconnect\" goes on after its restart"), "{reported}");
         }
         server.start_again();
         assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
@@ -55,7 +58,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
         server.admin().query("CREATE OR REPLACE TABLE test.kept (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
         let early = session.prepare("SELECT CONCAT(@kept, ?)").unwrap();
         let rows = session.prepare_rows("kept", &["id"]).unwrap();
-        ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
+        fetch(&mut session, early, &[Param::Int(0)], 1).unwrap();
         server.kill();
         // Three statements are in progress; none of them can be answered.
         for _ in 0..3 {
@@ -67,7 +70,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
                 assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
             }
         });
-        let (_, found) = ask(&mut session, early, &[Param::Int(1)], 1).unwrap();
+        let (_, found) = fetch(&mut session, early, &[Param::Int(1)], 1).unwrap();
         assert_eq!(found[0][0], b"171", "set up and prepared as before");
         assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
         server.admin().query("DROP TABLE test.kept").unwrap();
@@ -84,8 +87,8 @@ fn a_connection_that_is_killed_costs_one_operation() {
         let mut session = server.session(&options);
         let select = session.prepare("SELECT @kept").unwrap();
         kill_connection(&server, &mut session);
-        assert!(matches!(ask(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
-        assert_eq!(ask(&mut session, select, &[], 1).unwrap().0.rows, 1);
+        assert!(matches!(fetch(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
+        assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
         assert_eq!(counted(&options.counts), (1, 1));
         kill_connection(&server, &mut session);
         assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
@@ -105,7 +108,44 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     let select = session.prepare("SELECT 1").unwrap();
     server.admin().query("ALTER USER brief@localhost ACCOUNT LOCK").unwrap();
     kill_connection(&server, &mut session);
-    let error = ask(&mut session, select, &[], 1).unwrap_err().to_string();
+    let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
     assert!(error.contains("none could be made anew") && error.contains("4151"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
+}
+
+/// A number of the server's status.
+fn status(admin: &mut Admin, name: &str) -> u64 {
+    let rows = admin.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).unwrap().rows;
+    rows[0][1].as_deref().unwrap().parse().unwrap()
+}
+
+/// A session whose last call closed a statement ended without COM_QUIT. The server counted it as aborted, and the
+/// deallocation was never sent.
+#[test]
+#[needs(MariaDb, Openssl)]
+fn closed_sessions_are_not_counted_as_aborted() {
+    let server = Server::start(&[]);
+    let mut admin = server.admin();
+    let [aborted, closed] = ["Aborted_clients", "Com_stmt_close"].map(|name| status(&mut admin, name));
+    for text in [false, true] {
+        let options = SessionOptions { text, ..SessionOptions::default() };
+        for mut session in server.sessions(&options) {
+            let select = session.prepare("SELECT ?").unwrap();
+            fetch(&mut session, select, &[Param::Int(1)], 1).unwrap();
+            session.close(select).unwrap();
+        }
+    }
+    // One for each kind of connection, and the control session alone is left.
+    let expected = [1, aborted, closed + 3, 0];
+    let mut found = [0; 4];
+    for _ in 0..500 {
+        let names = ["Threads_connected", "Aborted_clients", "Com_stmt_close", "Prepared_stmt_count"];
+        found = names.map(|name| status(&mut admin, name));
+        if found == expected {
+            return;
+        }
+        // The server notices a closed connection when it next reads from it.
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{found:?}, not {expected:?}");
 }

@@ -44,7 +44,7 @@ fn start(plugin: &str, caller: Caller<'static>) -> (Login<'static>, Vec<u8>) {
 }
 
 #[test]
-fn the_proof_is_made_as_the_greeting_asks() {
+fn auth_response_follows_the_method_in_the_greeting() {
     for (plugin, proof) in [("caching_sha2_password", SHA2), ("mysql_native_password", NATIVE)] {
         let (_, first) = start(plugin, caller("sesame", false, false));
         let length = proof.len() / 2;
@@ -64,7 +64,7 @@ fn a_password_that_the_server_remembers_is_proven_at_once() {
 }
 
 #[test]
-fn the_whole_password_goes_only_where_nobody_listens() {
+fn cleartext_password_is_sent_only_over_secure_channels() {
     for (tls, local) in [(true, false), (false, true)] {
         let (mut login, _) = start("caching_sha2_password", caller("sesame", tls, local));
         assert_eq!(login.step(&[1, 4]).unwrap(), Step::Send(b"sesame\0".to_vec()));
@@ -91,6 +91,20 @@ fn in_the_open_the_password_goes_under_the_servers_key() {
         ["pkeyutl", "-decrypt", "-inkey", &at("key"), "-in", &at("hidden"), "-pkeyopt", "rsa_padding_mode:oaep"];
     let shown: Vec<u8> = openssl(&decrypt).iter().zip(NONCE).map(|(byte, nonce)| byte ^ nonce).collect();
     assert_eq!(shown, b"sesame\0");
+}
+
+/// A key of one byte made the client panic.
+#[test]
+fn a_tiny_key_for_the_password_is_refused() {
+    for (pem, words) in [
+        ("-----BEGIN RSA PUBLIC KEY-----\nMAcCAgDRAgED\n-----END RSA PUBLIC KEY-----\n", "8 bits"),
+        ("-----BEGIN PUBLIC KEY-----\nMIAA\n-----END PUBLIC KEY-----\n", "malformed"),
+    ] {
+        let (mut login, _) = start("caching_sha2_password", caller("sesame", false, false));
+        login.step(&[1, 4]).unwrap();
+        let error = login.step(&[b"\x01", pem.as_bytes()].concat()).unwrap_err().to_string();
+        assert!(error.contains("the server's RSA key") && error.contains(words), "{error}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
-use rumba_testkit::sql::{answer, ask, ints};
+use rumba_testkit::sql::{answer, fetch, ints};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A value that a careless client would corrupt.
@@ -18,6 +18,11 @@ const AWKWARD: &[u8] = b"it's \"q\" `n` \\ back\\\\slash\ttab\nline\r\x1a zero\0
 
 fn text() -> SessionOptions {
     SessionOptions { text: true, ..SessionOptions::default() }
+}
+
+/// latin1, in which any byte is a character.
+fn latin1(text: bool) -> SessionOptions {
+    SessionOptions { text, setup: vec!["SET NAMES latin1".to_owned()], ..SessionOptions::default() }
 }
 
 #[test]
@@ -36,7 +41,7 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
             let strings = [Param::Null, Param::Bytes(b""), Param::Bytes(AWKWARD), Param::Bytes(&long)];
             let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
             for (id, (number, string)) in (0..).zip(pairs) {
-                let (done, _) = ask(&mut session, insert, &[Param::Int(id), number, string], 0).unwrap();
+                let (done, _) = fetch(&mut session, insert, &[Param::Int(id), number, string], 0).unwrap();
                 assert_eq!((done.affected, done.rows), (1, 0));
                 session.submit(select, &[Param::Int(id)]).unwrap();
                 let mut seen = 0;
@@ -69,11 +74,11 @@ fn parameter_type_may_change_between_executions() {
     let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     let echo = session.prepare("SELECT CONCAT(?, ''), CONCAT(?, '')").unwrap();
-    let mut told = |first, second| ask(&mut session, echo, &[first, second], 2).unwrap().1.remove(0);
+    let mut reported = |first, second| fetch(&mut session, echo, &[first, second], 2).unwrap().1.remove(0);
     for _ in 0..2 {
-        assert_eq!(told(Param::Int(7), Param::Bytes(b"x")), [b"7", b"x"]);
-        assert_eq!(told(Param::Bytes(b"y"), Param::Int(-8)), [&b"y"[..], b"-8"]);
-        assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
+        assert_eq!(reported(Param::Int(7), Param::Bytes(b"x")), [b"7", b"x"]);
+        assert_eq!(reported(Param::Bytes(b"y"), Param::Int(-8)), [&b"y"[..], b"-8"]);
+        assert_eq!(reported(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
     }
 }
 
@@ -124,7 +129,7 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
         let upto = if options.text { 13 } else { 18 };
         assert_eq!(found[..upto], expected[..upto], "text: {}", options.text);
         let last = session.prepare("SELECT dt, tm, da, NULL, bl FROM types WHERE b < ?").unwrap();
-        let (_, rows) = ask(&mut session, last, &[Param::Int(0)], 5).unwrap();
+        let (_, rows) = fetch(&mut session, last, &[Param::Int(0)], 5).unwrap();
         assert_eq!(rows[0][4], b"last", "what stands before it was measured rightly");
         assert_eq!(rows[0][3], b"");
     }
@@ -141,12 +146,12 @@ fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
                 [250, 251, 65_535, 65_536, (16 << 20) - 20, (16 << 20) - 9, (16 << 20) - 1, 16 << 20, 20 << 20]
             {
                 let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-                let (done, rows) = ask(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
+                let (done, rows) = fetch(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
                 assert_eq!(done.rows, 1);
                 assert!(rows[0][1] == value, "{length} bytes, text: {}", options.text);
             }
             let many = session.prepare("SELECT REPEAT('r', 20000 + seq) FROM seq_1_to_500").unwrap();
-            let (done, rows) = ask(&mut session, many, &[], 1).unwrap();
+            let (done, rows) = fetch(&mut session, many, &[], 1).unwrap();
             assert_eq!(done.rows, 500);
             assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
         }
@@ -158,6 +163,7 @@ fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
 fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
     let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
+        let options = SessionOptions { terse_conflicts: true, ..options };
         for mut session in server.sessions(&options) {
             session.run("CREATE OR REPLACE TEMPORARY TABLE line (id INT PRIMARY KEY)").unwrap();
             let insert = session.prepare("INSERT INTO line VALUES (?)").unwrap();
@@ -205,24 +211,23 @@ fn refusal_names_the_statement_and_the_session_continues() {
     let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
     assert!(error.contains("1146") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
     let sick = session.prepare("SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS t WHERE 1 = (SELECT seq FROM seq_1_to_2)");
-    let error = ask(&mut session, sick.unwrap(), &[], 1).unwrap_err().to_string();
+    let error = fetch(&mut session, sick.unwrap(), &[], 1).unwrap_err().to_string();
     assert!(error.contains("1242") && error.contains("in: SELECT 1 FROM"), "{error}");
     let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
     assert!(error.contains("another session"), "{error}");
     assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
 }
 
-/// A new connection uses latin1.
 #[test]
 #[needs(MariaDb, Openssl)]
 fn statements_may_contain_bytes_that_are_not_utf8() {
     let server = Server::shared();
-    for options in [SessionOptions::default(), text()] {
+    for options in [latin1(false), latin1(true)] {
         let mut session = server.session(&options);
         session.submit_bytes(b"SELECT HEX('\xe4')").unwrap();
         assert_eq!(answer(&mut session, 1).unwrap().1, [[b"E4"]]);
         let prepared = session.prepare_bytes(b"SELECT HEX(CONCAT('\xe4', ?))").unwrap();
-        assert_eq!(ask(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"E4FF"]]);
+        assert_eq!(fetch(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"E4FF"]]);
     }
 }
 
@@ -235,18 +240,37 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
     for number in 0..20 {
         let next = session.prepare(&format!("SELECT CONCAT({number}, ?)")).unwrap();
         assert_eq!(next.0, kept.0 + 1);
-        let (_, rows) = ask(&mut session, next, &[Param::Bytes(b"x")], 1).unwrap();
+        let (_, rows) = fetch(&mut session, next, &[Param::Bytes(b"x")], 1).unwrap();
         assert_eq!(rows, [[format!("{number}x").as_bytes()]]);
         session.close(next).unwrap();
         assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
         assert!(session.close(next).unwrap_err().to_string().contains("closed"));
     }
-    assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+    assert_eq!(fetch(&mut session, kept, &[], 1).unwrap().0.rows, 1);
 }
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn an_update_tells_what_it_found_and_what_it_changed() {
+fn too_many_prepared_statements_are_counted_with_remedies() {
+    let server = Server::start(&["--max-prepared-stmt-count=2"]);
+    let mut session = server.session(&SessionOptions::default());
+    for number in 0..2 {
+        session.prepare(&format!("SELECT {number}")).unwrap();
+    }
+    let error = session.prepare("SELECT 2").unwrap_err();
+    assert_eq!(error.code(), ErrorCode::of_server(1461, *b"42000"));
+    let error = error.to_string();
+    for words in ["raise the server's max_prepared_stmt_count", "--db-ps-mode=disable", "alone needs 3 or more, in: "] {
+        assert!(error.contains(words), "{error}");
+    }
+    let mut as_text = server.session(&text());
+    let select = as_text.prepare("SELECT 3").unwrap();
+    assert_eq!(fetch(&mut as_text, select, &[], 1).unwrap().1, [[b"3"]]);
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn update_reports_matched_and_changed_counts() {
     let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         let mut session = server.session(&options);
@@ -257,10 +281,10 @@ fn an_update_tells_what_it_found_and_what_it_changed() {
             )
             .unwrap();
         let update = session.prepare("UPDATE found SET v = ?").unwrap();
-        let done = ask(&mut session, update, &[Param::Int(2)], 0).unwrap().0;
+        let done = fetch(&mut session, update, &[Param::Int(2)], 0).unwrap().0;
         assert_eq!((done.matched, done.affected), (3, 2));
         let insert = session.prepare("INSERT INTO found (v) VALUES (?)").unwrap();
-        assert_eq!(ask(&mut session, insert, &[Param::Null], 0).unwrap().0.last_insert_id, 4);
+        assert_eq!(fetch(&mut session, insert, &[Param::Null], 0).unwrap().0.last_insert_id, 4);
     }
 }
 
@@ -269,10 +293,11 @@ fn an_update_tells_what_it_found_and_what_it_changed() {
 fn strings_are_escaped_as_the_sessions_sql_mode_wants_it() {
     let server = Server::shared();
     for mode in ["", "NO_BACKSLASH_ESCAPES"] {
-        let options = SessionOptions { setup: vec![format!("SET sql_mode = '{mode}'")], ..text() };
+        let mut options = latin1(true);
+        options.setup.push(format!("SET sql_mode = '{mode}'"));
         let mut session = server.session(&options);
         let echo = session.prepare("SELECT ?").unwrap();
-        let (_, rows) = ask(&mut session, echo, &[Param::Bytes(AWKWARD)], 1).unwrap();
+        let (_, rows) = fetch(&mut session, echo, &[Param::Bytes(AWKWARD)], 1).unwrap();
         assert_eq!(rows[0][0], AWKWARD, "mode {mode:?}");
     }
 }
@@ -284,20 +309,20 @@ fn a_table_that_is_altered_is_read_with_its_new_columns() {
     let mut session = server.session(&SessionOptions::default());
     session.run("CREATE OR REPLACE TABLE altered (a INT, b INT); INSERT INTO altered VALUES (1, 2)").unwrap();
     let select = session.prepare("SELECT * FROM altered WHERE a >= ?").unwrap();
-    let told = |session: &mut WireSession, columns| {
+    let reported = |session: &mut WireSession, columns| {
         session.submit(select, &[Param::Int(0)]).unwrap();
         let mut row_read = Vec::new();
         block(session, &mut |row| row_read = (0..columns).map(|column| row.int(column)).collect()).unwrap();
         row_read
     };
-    assert_eq!(told(&mut session, 3), [1, 2, 0]);
-    assert_eq!(told(&mut session, 3), [1, 2, 0], "its columns are known and not sent");
+    assert_eq!(reported(&mut session, 3), [1, 2, 0]);
+    assert_eq!(reported(&mut session, 3), [1, 2, 0], "its columns are known and not sent");
     let mut admin = server.admin();
     admin.query("ALTER TABLE test.altered ADD COLUMN c BIGINT DEFAULT 3 FIRST, MODIFY b SMALLINT").unwrap();
-    assert_eq!(told(&mut session, 3), [3, 1, 2]);
-    assert_eq!(told(&mut session, 3), [3, 1, 2]);
+    assert_eq!(reported(&mut session, 3), [3, 1, 2]);
+    assert_eq!(reported(&mut session, 3), [3, 1, 2]);
     admin.query("ALTER TABLE test.altered DROP COLUMN c").unwrap();
-    assert_eq!(told(&mut session, 2), [1, 2]);
+    assert_eq!(reported(&mut session, 2), [1, 2]);
 }
 
 /// Records the last wait.

@@ -35,6 +35,11 @@ impl Server {
 
     /// A private server.
     pub fn start(options: &[&str]) -> Self {
+        Self::start_as("server", options)
+    }
+
+    /// A private server that shows one of the certificates that [`certify`] makes.
+    pub fn start_as(certificate: &str, options: &[&str]) -> Self {
         let installed = Installed::new();
         let dir = installed.directory();
         certify(dir);
@@ -46,8 +51,8 @@ impl Server {
             ("skip-name-resolve", "1".into()),
             ("port", port.to_string()),
             ("ssl-ca", at("ca.pem")),
-            ("ssl-cert", at("server.pem")),
-            ("ssl-key", at("server.key")),
+            ("ssl-cert", at(&format!("{certificate}.pem"))),
+            ("ssl-key", at(&format!("{certificate}.key"))),
             ("plugin-load-add", "auth_ed25519".into()),
             ("plugin-maturity", "unknown".into()),
             ("local-infile", "1".into()),
@@ -131,16 +136,26 @@ impl Server {
     }
 }
 
-/// Creates an authority, the server's certificate signed by it, and an unrelated authority.
+/// Creates an authority, three servers' certificates signed by it, and an unrelated authority. The certificates `old`
+/// and `curved` have X.509 version 1, as openssl makes them without extensions, and `curved` has a key of P-521.
 fn certify(dir: &Path) {
-    let at = |name: &str| dir.join(name).display().to_string();
     certificate::of_authority(dir, "ca");
     certificate::of_authority(dir, "stranger");
-    std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
+    let names = dir.join("names");
+    std::fs::write(&names, "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
+    sign(dir, "server", "P-256", &["-extfile", &names.display().to_string()]);
+    sign(dir, "old", "P-256", &[]);
+    sign(dir, "curved", "P-521", &[]);
+}
+
+/// Makes a key on this curve, and a certificate for it by the authority.
+fn sign(dir: &Path, name: &str, curve: &str, extensions: &[&str]) {
+    let at = |name: &str, kind: &str| dir.join(format!("{name}.{kind}")).display().to_string();
+    let (key, request_file) = (at(name, "key"), at(name, "csr"));
     let mut request = Command::new("openssl");
-    request.args(["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=test server"]);
-    output_of(request.args(["-keyout", &at("server.key"), "-out", &at("server.csr")]));
+    request.args(["req", "-newkey", "ec", "-pkeyopt", &format!("ec_paramgen_curve:{curve}"), "-nodes"]);
+    output_of(request.args(["-subj", "/CN=test server", "-keyout", &key, "-out", &request_file]));
     let mut sign = Command::new("openssl");
-    sign.args(["x509", "-req", "-days", "2", "-in", &at("server.csr"), "-CA", &at("ca.pem"), "-CAkey", &at("ca.key")]);
-    output_of(sign.args(["-CAcreateserial", "-extfile", &at("names"), "-out", &at("server.pem")]));
+    sign.args(["x509", "-req", "-days", "2", "-CA", &at("ca", "pem"), "-CAkey", &at("ca", "key"), "-CAcreateserial"]);
+    output_of(sign.args(["-in", &request_file, "-out", &at(name, "pem")]).args(extensions));
 }

@@ -288,7 +288,7 @@ impl Dialogue {
 
     fn statement(&mut self, text: &[u8], more: u16, sequence: &mut u8, answers: &Answers, out: &mut Vec<u8>) {
         match statement(text) {
-            Statement::Asking => self.asked(text, more, sequence, answers, out),
+            Statement::Requesting => self.requested(text, more, sequence, answers, out),
             Statement::LoadLocal => self.load(text, sequence, out),
             Statement::Use => {
                 self.use_schema(text);
@@ -299,7 +299,7 @@ impl Dialogue {
     }
 
     #[cold]
-    fn asked(&mut self, text: &[u8], more: u16, sequence: &mut u8, answers: &Answers, out: &mut Vec<u8>) {
+    fn requested(&mut self, text: &[u8], more: u16, sequence: &mut u8, answers: &Answers, out: &mut Vec<u8>) {
         match reply(text, &self.asker()) {
             Reply::Table(table) => {
                 let deprecate_eof = self.has(capability::DEPRECATE_EOF);
@@ -344,7 +344,7 @@ impl Dialogue {
         let (prepared, columns) = match statement(text) {
             Statement::Rows => (Prepared::Rows, answers.columns.clone()),
             Statement::Changed => (Prepared::Changed, Vec::new()),
-            Statement::Asking => match reply(text, &self.asker()) {
+            Statement::Requesting => match reply(text, &self.asker()) {
                 Reply::Table(table) => {
                     let template = Template::rows(&table.columns, &table.rows, Format::Binary, deprecate_eof);
                     (Prepared::Own(Box::new(template)), table.columns)

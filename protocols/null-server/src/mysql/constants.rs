@@ -26,7 +26,7 @@ pub enum Reply {
     NoVariable(String),
 }
 
-/// Answers a statement of the kind [`crate::sql::Statement::Asking`].
+/// Answers a statement of the kind [`crate::sql::Statement::Requesting`].
 pub fn reply(text: &[u8], asker: &Asker<'_>) -> Reply {
     let (word, rest) = first_word(skip_blank(text));
     if word.eq_ignore_ascii_case(b"select") {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drivers_ask_first_is_answered_by_name() {
+    fn initial_driver_queries_are_answered_by_name() {
         let sql = "/* driver */SELECT  @@session.auto_increment_increment AS auto_increment_increment, \
                    @@time_zone AS `time_zone`, 'a,b' x, connection_id(), database() limit 1;";
         let (names, values) = row(sql);

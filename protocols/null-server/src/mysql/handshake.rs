@@ -118,15 +118,15 @@ mod tests {
 
     #[test]
     fn a_login_is_read_to_its_end() {
-        let asked = capability::PROTOCOL_41
+        let requested = capability::PROTOCOL_41
             | capability::SECURE_CONNECTION
             | capability::CONNECT_WITH_DB
             | capability::PLUGIN_AUTH;
-        let mut payload = asked.to_le_bytes().to_vec();
+        let mut payload = requested.to_le_bytes().to_vec();
         payload.extend_from_slice(&[0; 28]);
         payload.extend_from_slice(b"root\0\x02xysbtest\0mysql_native_password\0");
         let read = login(&payload).unwrap();
-        assert_eq!(read, Login { capabilities: asked, database: Some(b"sbtest"), plugin: Some(NATIVE) });
+        assert_eq!(read, Login { capabilities: requested, database: Some(b"sbtest"), plugin: Some(NATIVE) });
         for short in 0..payload.len() - 22 {
             assert_eq!(login(&payload[..short]), None, "cut at {short}");
         }

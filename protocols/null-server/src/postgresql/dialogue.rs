@@ -312,7 +312,7 @@ fn act(text: &[u8]) -> Act {
         return Act::Copy;
     }
     match sql::statement(text) {
-        Statement::Rows | Statement::Asking => Act::Rows,
+        Statement::Rows | Statement::Requesting => Act::Rows,
         // A statement with RETURNING returns rows.
         Statement::Changed if find_word(rest, b"returning").is_some() => Act::Rows,
         Statement::Changed if is("insert") => Act::Changed("INSERT 0 1"),

@@ -6,8 +6,11 @@ use super::Malformed;
 pub const HEADER: usize = 5;
 /// The bytes of the length field, which the length includes.
 const ITSELF: usize = 4;
-/// The limit for a message's length; a server allocates at most 1 GiB for one.
-const LONGEST: usize = 1 << 30;
+/// The limit for a message's length, and so for a row. A server could send 1 GiB, which a client would have to keep in
+/// memory.
+const LONGEST: usize = 64 << 20;
+/// The error for a longer message, or for a length that does not include itself.
+const TOO_LONG: Malformed = Malformed("length (at most 64 MiB)");
 
 /// The position of a message in a buffer, or its missing length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
         return Ok(Framed::Short(HEADER));
     };
     let said = u32::from_be_bytes([a, b, c, d]) as usize;
-    let length = said.checked_sub(ITSELF).filter(|&length| length <= LONGEST).ok_or(Malformed("length"))?;
+    let length = said.checked_sub(ITSELF).filter(|&length| length <= LONGEST).ok_or(TOO_LONG)?;
     if rest.len() < length {
         return Ok(Framed::Short(HEADER + length));
     }
@@ -101,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_length_that_cannot_be_is_refused_and_not_waited_for() {
-        for said in [0_u32, 3, 0x4000_0005, u32::MAX] {
+        for said in [0_u32, 3, LONGEST as u32 + 5, 0x4000_0005, u32::MAX] {
             let mut bytes = vec![b'D'];
             bytes.extend_from_slice(&said.to_be_bytes());
-            assert_eq!(framed(&bytes), Err(Malformed("length")), "{said}");
+            assert_eq!(framed(&bytes), Err(TOO_LONG), "{said}");
             assert_eq!(next(&mut &bytes[..]), None);
         }
     }

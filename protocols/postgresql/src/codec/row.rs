@@ -62,30 +62,58 @@ pub fn find(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Decodes hexadecimal digits of bytes received as text, in place.
+/// The error for text that is in neither of `bytea`'s formats.
+const NOT_BYTEA: Malformed = Malformed("bytea as text");
+
+/// Decodes bytes received as text, in place. The server's `bytea_output` determines the format: hexadecimal digits, or
+/// escapes. The text shows which one it is, because escapes double each backslash.
 ///
 /// # Errors
-/// The text contains other characters.
+/// The text is in neither format.
 pub fn decode(body: &mut [u8], columns: &mut [Column]) -> Result<(), Malformed> {
-    const WHAT: Malformed = Malformed("bytea in hexadecimal (bytea_output = hex)");
-    for Column { layout, place } in columns.iter_mut().filter(|column| column.layout == Layout::Hex) {
+    for Column { place, .. } in columns.iter_mut().filter(|column| column.layout == Layout::TextBytes) {
         if *place == NULL {
             continue;
         }
-        debug_assert_eq!(*layout, Layout::Hex);
         let start = place.start as usize;
-        let digits = body.get_mut(start..start + place.length as usize).ok_or(WHAT)?;
-        if !digits.starts_with(b"\\x") || digits.len() % 2 != 0 {
-            return Err(WHAT);
-        }
-        let bytes = digits.len() / 2 - 1;
-        for at in 0..bytes {
-            let digit = |place: usize| char::from(digits[place]).to_digit(16).ok_or(WHAT);
-            digits[at] = (digit(2 + 2 * at)? << 4 | digit(3 + 2 * at)?) as u8;
-        }
+        let text = body.get_mut(start..start + place.length as usize).ok_or(NOT_BYTEA)?;
+        let bytes = if text.starts_with(b"\\x") { decode_digits(text)? } else { decode_escapes(text)? };
         place.length = bytes as u32;
     }
     Ok(())
+}
+
+/// Decodes `\x` and two digits for each byte, and returns the number of bytes.
+fn decode_digits(text: &mut [u8]) -> Result<usize, Malformed> {
+    if !text.len().is_multiple_of(2) {
+        return Err(NOT_BYTEA);
+    }
+    let bytes = text.len() / 2 - 1;
+    for at in 0..bytes {
+        let digit = |place: usize| char::from(text[place]).to_digit(16).ok_or(NOT_BYTEA);
+        text[at] = (digit(2 + 2 * at)? << 4 | digit(3 + 2 * at)?) as u8;
+    }
+    Ok(bytes)
+}
+
+/// Decodes the older format, and returns the number of bytes. A backslash is doubled, and a byte that is not printable
+/// is a backslash and three octal digits.
+fn decode_escapes(text: &mut [u8]) -> Result<usize, Malformed> {
+    let (mut from, mut bytes) = (0, 0);
+    while from < text.len() {
+        let (byte, length) = match text[from..] {
+            [b'\\', b'\\', ..] => (b'\\', 2),
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), 4)
+            }
+            [byte, ..] if byte != b'\\' => (byte, 1),
+            _ => return Err(NOT_BYTEA),
+        };
+        text[bytes] = byte;
+        from += length;
+        bytes += 1;
+    }
+    Ok(bytes)
 }
 
 /// A row of an answer. Requested as bytes, the numbers of a prepared statement are in the protocol's big-endian binary
@@ -125,7 +153,7 @@ impl Row for PgRow<'_> {
             Layout::Decimal => Decimal::parse(bytes).map_or(SqlValue::Text(bytes), SqlValue::Decimal),
             Layout::Timestamp => timestamp(bytes).map_or(SqlValue::Null, SqlValue::Timestamp),
             Layout::Characters | Layout::Text => SqlValue::Text(bytes),
-            Layout::Bytes | Layout::Hex => SqlValue::Bytes(bytes),
+            Layout::Bytes | Layout::TextBytes => SqlValue::Bytes(bytes),
         }
     }
 
@@ -139,7 +167,9 @@ impl Row for PgRow<'_> {
             Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_be_bytes(bytes) as i64),
             Layout::Bool => i64::from(bytes == [1]),
             Layout::TextBool => i64::from(bytes == b"t"),
-            Layout::Bytes | Layout::Characters | Layout::Decimal | Layout::Text | Layout::Hex => leading_int(bytes),
+            Layout::Bytes | Layout::Characters | Layout::Decimal | Layout::Text | Layout::TextBytes => {
+                leading_int(bytes)
+            }
             Layout::Timestamp => 0,
         }
     }
@@ -237,18 +267,29 @@ mod tests {
     #[test]
     fn bytes_that_came_as_text_are_bytes_again() {
         let mut body = body(&[Some(b"\\x00ff7A"), None, Some(b"\\x")]);
-        let mut columns = columns(&[Layout::Hex; 3]);
+        let mut columns = columns(&[Layout::TextBytes; 3]);
         find(&body, &mut columns).unwrap();
         decode(&mut body, &mut columns).unwrap();
         let row = PgRow { body: &body, columns: &columns };
         assert_eq!((row.bytes(0), row.bytes(1), row.bytes(2)), (&[0, 0xff, 0x7a][..], &b""[..], &b""[..]));
     }
 
+    /// The client once set `bytea_output` in its first message, which poolers refuse.
     #[test]
-    fn what_is_not_hexadecimal_is_refused() {
-        for wrong in [&b"\\x0"[..], b"\\xzz", b"abc", b"\\000"] {
+    fn bytes_are_decoded_from_escapes_too() {
+        let mut body = body(&[Some(b"a\\\\b\\000\\377\\047"), Some(b""), Some(b"\\\\x41")]);
+        let mut columns = columns(&[Layout::TextBytes; 3]);
+        find(&body, &mut columns).unwrap();
+        decode(&mut body, &mut columns).unwrap();
+        let row = PgRow { body: &body, columns: &columns };
+        assert_eq!((row.bytes(0), row.bytes(1), row.bytes(2)), (&b"a\\b\0\xff'"[..], &b""[..], &b"\\x41"[..]));
+    }
+
+    #[test]
+    fn malformed_bytea_text_is_refused() {
+        for wrong in [&b"\\x0"[..], b"\\xzz", b"a\\", b"\\9", b"\\12", b"\\400"] {
             let mut body = body(&[Some(wrong)]);
-            let mut columns = columns(&[Layout::Hex]);
+            let mut columns = columns(&[Layout::TextBytes]);
             find(&body, &mut columns).unwrap();
             assert!(decode(&mut body, &mut columns).is_err(), "{}", String::from_utf8_lossy(wrong));
         }

@@ -49,8 +49,8 @@ pub enum Layout {
     Text,
     /// `t` or `f`.
     TextBool,
-    /// Bytes as text: `\x` and two digits for each.
-    Hex,
+    /// Bytes as text, in the format of the server's `bytea_output`.
+    TextBytes,
 }
 
 impl Layout {
@@ -75,7 +75,7 @@ impl Layout {
     /// The layout of a type's values if the statement is sent as text.
     pub fn of_text(oid: u32) -> Self {
         match oid {
-            BYTEA => Layout::Hex,
+            BYTEA => Layout::TextBytes,
             BOOL => Layout::TextBool,
             _ => Layout::Text,
         }
@@ -83,7 +83,7 @@ impl Layout {
 
     /// The protocol's number for the format: 0 text, 1 binary.
     pub fn format(self) -> u16 {
-        u16::from(!matches!(self, Layout::Decimal | Layout::Text | Layout::TextBool | Layout::Hex))
+        u16::from(!matches!(self, Layout::Decimal | Layout::Text | Layout::TextBool | Layout::TextBytes))
     }
 }
 

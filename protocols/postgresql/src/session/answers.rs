@@ -238,7 +238,7 @@ impl PgSession {
         };
         let incoming = &mut self.connection.incoming;
         row::find(incoming.at(place.clone()), columns)?;
-        if columns.iter().any(|column| column.layout() == Layout::Hex) {
+        if columns.iter().any(|column| column.layout() == Layout::TextBytes) {
             row::decode(incoming.at_mut(place.clone()), columns)?;
         }
         self.answer.rows += 1;

@@ -8,6 +8,7 @@ use rumba_transport::in_statement;
 use super::PgCounts;
 use crate::PgError;
 use crate::codec::message::Refusal;
+use crate::error::OF_A_POOLER;
 
 /// The error for a caller's mistake or for an operation that this session does not support.
 #[cold]
@@ -41,11 +42,14 @@ pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError
 /// The error for a statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
-    let remedy = match &refusal.sqlstate {
-        b"25P02" => "; a statement before failed, and nothing is taken until ROLLBACK",
-        _ => "",
+    let error = PgError::refused(refusal).during("execute");
+    let error = match &refusal.sqlstate {
+        b"25P02" => error.followed_by("; a statement before failed, and nothing is taken until ROLLBACK"),
+        // The server has a statement of this name with other parameters.
+        b"08P01" => error.followed_by("; ").followed_by(OF_A_POOLER),
+        _ => error,
     };
-    PgError::refused(refusal).during("execute").followed_by(remedy).followed_by(&in_statement(sql))
+    error.followed_by(&in_statement(sql))
 }
 
 #[cfg(test)]
@@ -67,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_device_and_the_statement_are_told() {
+    fn full_device_error_includes_the_statement() {
         let refusal = |sqlstate: &[u8; 5]| Refusal {
             severity: b"ERROR",
             sqlstate: *sqlstate,
@@ -76,8 +80,21 @@ mod tests {
             hint: b"Check free disk space.",
         };
         assert!(matches!(refused(&refusal(b"53100"), b"INSERT"), EngineError::DiskFull(_)));
-        let told = refused(&refusal(b"42601"), b"SELEC 1").to_string();
+        let reported = refused(&refusal(b"42601"), b"SELEC 1").to_string();
         let wanted = "execute: server error 42601: could not extend file; hint: Check free disk space., in: SELEC 1";
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
+    }
+
+    #[test]
+    fn statement_lost_by_a_pooler_has_words_remedy_and_text() {
+        for sqlstate in [b"26000", b"42P05", b"08P01"] {
+            let message = b"prepared statement \"s\" does not exist";
+            let refusal = Refusal { severity: b"ERROR", sqlstate: *sqlstate, message, detail: b"", hint: b"" };
+            let error = refused(&refusal, b"SELECT 1").to_string();
+            let code = String::from_utf8_lossy(sqlstate);
+            for words in [&*code, "does not exist", "--db-ps-mode=disable", ", in: SELECT 1"] {
+                assert_eq!(error.matches(words).count(), 1, "{words}: {error}");
+            }
+        }
     }
 }

@@ -69,7 +69,7 @@ impl Rows {
         let (table, names) = (quoted_name(table), names.join(", "));
         // Parsed only for its types, and never executed.
         let select = format!("SELECT {names} FROM {table}");
-        let described = Described::ask(connection, "", select.as_bytes(), &[], None)?;
+        let described = Described::fetch(connection, "", select.as_bytes(), &[], None)?;
         let columns: Vec<CopyColumn> = described
             .columns
             .into_iter()

@@ -11,14 +11,14 @@ use super::failure::{call_failed, usual};
 use super::{PgSession, SessionOptions};
 use crate::PgError;
 use crate::connection::Connection;
-use crate::query::query;
+use crate::query::run;
 
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, PgError> {
     let deadline = Instant::now() + CONNECT;
-    let mut connection = Connection::open(target, deadline)?;
+    let mut connection = Connection::open(target, &options.startup, deadline)?;
     for statement in &options.setup {
-        query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
+        run(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             PgError::Server { sqlstate, message, fatal } => {
                 PgError::Server { sqlstate, message: message + &in_statement(statement.as_bytes()), fatal }
             }
@@ -34,9 +34,9 @@ impl Linked for PgSession {
         &mut self.link
     }
 
-    fn connect_anew(&mut self) -> Result<(), Refused> {
+    fn connect_again(&mut self) -> Result<(), Refused> {
         let deadline = Some(Instant::now() + CONNECT);
-        let mut anew = || {
+        let mut again = || {
             let mut connection = enter(&self.target, &self.options)?;
             for statement in self.statements.iter_mut() {
                 statement.prepare_again(&mut connection, deadline)?;
@@ -44,7 +44,7 @@ impl Linked for PgSession {
             Ok(connection)
         };
         self.connection =
-            anew().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
+            again().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
         self.options.counts.reconnects.fetch_add(1, Relaxed);
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! after a failed one. The end of a transaction is always a separate group.
 
 mod answers;
+mod created;
 mod failure;
 mod literal;
 mod load;
@@ -19,13 +20,15 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, Linked, OnLost, Target};
+use rumba_transport::{Link, Linked, OnLost, Target, TransportError};
 
+use crate::PgError;
 use crate::codec::message::Transaction;
 use crate::codec::row::{self, Column, PgRow};
 use crate::connection::Connection;
-use crate::query::{put_query, query};
+use crate::query::{put_query, run};
 
+pub use created::{TableName, TableObserver};
 use failure::call_failed;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, Plan, SYNC};
@@ -64,6 +67,8 @@ pub struct PgCounts {
 pub struct SessionOptions {
     /// Options at the end of each table definition.
     pub table_options: String,
+    /// Parameters of the startup message that libpq sends too: `options`, `client_encoding`, `application_name`.
+    pub startup: Vec<(&'static str, String)>,
     /// Statements to run on every new connection: isolation level, names.
     pub setup: Vec<String>,
     /// The reaction to a lost connection.
@@ -72,6 +77,8 @@ pub struct SessionOptions {
     pub text: bool,
     /// The shared counters.
     pub counts: Arc<PgCounts>,
+    /// Receives the names of the tables that the session creates.
+    pub observer: Option<Arc<dyn TableObserver>>,
 }
 
 /// A session.
@@ -107,10 +114,36 @@ impl PgSession {
     /// # Errors
     /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
-        let connection = lost::enter(target, options).map_err(|error| {
-            // A server that is absent or has ended is reported as a lost connection.
-            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
-        })?;
+        Self::open(target, options).map_err(|error| error.at_login())
+    }
+
+    /// Connects as libpq does with several hosts. It tries each host in turn, and each of a host's targets, which
+    /// differ in encryption.
+    ///
+    /// # Errors
+    /// The first error, if all attempts fail.
+    pub fn connect_any(hosts: &[Vec<Target>], options: &SessionOptions) -> Result<Self, EngineError> {
+        let mut first = None;
+        for targets in hosts {
+            for target in targets {
+                match Self::open(target, options) {
+                    Ok(session) => return Ok(session),
+                    Err(error) => {
+                        // Other encryption does not help if the host does not answer.
+                        let is_absent = matches!(error, PgError::Transport(TransportError::Io { .. }));
+                        first.get_or_insert(error);
+                        if is_absent {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Err(first.map_or_else(|| call_failed("connect", "no host is named"), |error| error.at_login()))
+    }
+
+    fn open(target: &Target, options: &SessionOptions) -> Result<Self, PgError> {
+        let connection = lost::enter(target, options)?;
         Ok(Self {
             target: target.clone(),
             options: options.clone(),
@@ -148,6 +181,15 @@ impl PgSession {
             return Ok(());
         }
         Err(call_failed(call, "answers to earlier statements have not been taken yet"))
+    }
+
+    /// Reports the tables that a statement is about to create, if there is an observer.
+    #[inline]
+    fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
+        match &self.options.observer {
+            Some(observer) => created::created_tables(sql).iter().try_for_each(|table| observer.before_create(table)),
+            None => Ok(()),
+        }
     }
 
     /// Submits an unprepared statement, or one while there is no connection or with the wrong number of parameters.
@@ -239,6 +281,7 @@ impl SqlSession for PgSession {
 
     fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
+        self.announce(sql)?;
         let number = self.statements.next_number();
         match Plan::prepare(&mut self.connection, number, sql, types, self.options.text) {
             Ok(plan) => Ok(Statement(self.statements.keep(plan))),
@@ -291,6 +334,7 @@ impl SqlSession for PgSession {
         if sql.contains(&0) {
             return Err(call_failed("submit_text", "a zero byte in a statement"));
         }
+        self.announce(sql)?;
         put_query(&mut self.connection.send, sql);
         self.submitted(UNPREPARED, Kind::Text, Control::of(sql));
         Ok(())
@@ -301,12 +345,12 @@ impl SqlSession for PgSession {
             Some(plan) => matches!(plan, Plan::Binary(_)),
             None => return Err(call_failed("close", self.statements.why_none(statement.0))),
         };
-        let tells_server = self.link.is_up() && is_binary;
-        if tells_server {
+        let reports_server = self.link.is_up() && is_binary;
+        if reports_server {
             self.idle("close")?;
         }
         // From here on its number and its name on the server may be reused.
-        if let Some(plan) = self.statements.close(statement.0).filter(|_| tells_server) {
+        if let Some(plan) = self.statements.close(statement.0).filter(|_| reports_server) {
             plan.write_close(&mut self.connection.send);
         }
         Ok(())
@@ -331,10 +375,11 @@ impl SqlSession for PgSession {
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.idle("run")?;
-        let ran = query(&mut self.connection, sql, None);
+        self.announce(sql.as_bytes())?;
+        let ran = run(&mut self.connection, sql, None);
         self.in_block = self.connection.transaction != Transaction::None;
         match ran {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(error) => Err(self.blocked_call_failed("run", error, sql.as_bytes())),
         }
     }

@@ -10,7 +10,7 @@ use crate::PgError;
 use crate::codec::row::Column;
 use crate::codec::types::{Layout, ParamLayout, declared_oid};
 use crate::codec::{frame, message};
-use crate::connection::{Connection, Message};
+use crate::connection::{Allowance, Connection, Message};
 use crate::query::refuse_zero;
 
 /// The end of a group: the server answers all of its statements and resets its error state.
@@ -73,7 +73,7 @@ impl Plan {
     ) -> Result<Self, PgError> {
         if text {
             // Described without a name, because the server replaces the unnamed statement with the next one.
-            let described = Described::ask(connection, "", sql, types, None)?;
+            let described = Described::fetch(connection, "", sql, types, None)?;
             return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
         }
         Ok(Plan::Binary(Binary::prepare(connection, number, sql, types, None)?))
@@ -105,7 +105,7 @@ impl Plan {
         if let Plan::Binary(binary) = self {
             let close = frame::start(out, b'C');
             out.push(b'S');
-            frame::put_text(out, name(binary.number).as_bytes());
+            frame::put_text(out, binary.name.as_bytes());
             frame::finish(out, close);
         }
     }
@@ -131,7 +131,7 @@ pub(super) struct Described {
 impl Described {
     /// Makes the server parse a statement under this name, with the declared types of its first parameters, and returns
     /// its description. Blocks.
-    pub(super) fn ask(
+    pub(super) fn fetch(
         connection: &mut Connection,
         name: &str,
         sql: &[u8],
@@ -160,9 +160,9 @@ impl Described {
         out.extend_from_slice(&SYNC);
         connection.write(deadline)?;
         let mut described = Self { params: Vec::new(), columns: Vec::new() };
-        let mut failure = None;
+        let (mut failure, mut allowance) = (None, Allowance::answer());
         loop {
-            let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
+            let Message { kind, body } = connection.read_after(&mut failure, &mut allowance, deadline)?;
             let body = connection.incoming.at(body);
             match kind {
                 b't' => described.params = message::parameters(body)?,
@@ -186,11 +186,6 @@ impl Described {
     }
 }
 
-/// The name of the session's statement on the server.
-fn name(number: usize) -> String {
-    format!("s{number}")
-}
-
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
@@ -198,8 +193,10 @@ pub(super) struct Binary {
     pub(super) sql: Box<[u8]>,
     /// The parameter types that the client has declared: the first ones, or all.
     declared: Box<[ParamType]>,
-    /// Its number in the session, which determines its name on the server.
+    /// Its number in the session.
     number: usize,
+    /// Its name on the server.
+    name: Box<str>,
     pub(super) control: Control,
     /// The columns of its rows.
     pub(super) columns: Vec<Column>,
@@ -228,8 +225,8 @@ impl Binary {
         types: &[ParamType],
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
-        let name = name(number);
-        let described = Described::ask(connection, &name, sql, types, deadline)?;
+        let name = format!("{}{number}", connection.names).into_boxed_str();
+        let described = Described::fetch(connection, &name, sql, types, deadline)?;
         let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
         let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
 
@@ -271,7 +268,7 @@ impl Binary {
         let columns = layouts.into_iter().map(Column::from).collect();
         let control = Control::of(sql);
         let declared = types.into();
-        Ok(Self { sql: sql.into(), declared, number, control, columns, params, opening, closing, whole })
+        Ok(Self { sql: sql.into(), declared, number, name, control, columns, params, opening, closing, whole })
     }
 
     /// The number of parameters.

@@ -6,7 +6,7 @@ use rumba_engine_api::value::Decimal;
 
 use crate::support::{session, sessions, shared};
 use rumba_protocol_postgresql::SessionOptions;
-use rumba_testkit::sql::{answer, ask, ints, load};
+use rumba_testkit::sql::{answer, fetch, ints, load};
 
 #[test]
 #[needs(PostgreSql)]
@@ -38,9 +38,9 @@ fn rows_arrive_as_they_were_given_in_either_format() {
             let sums = format!("SELECT sum(a)::bigint * 1000 + count(b) FROM {table}");
             assert_eq!(ints(&mut session, &sums).unwrap(), [-44_850 * 1000 + 200]);
             let one = session.prepare(&format!("SELECT b, t FROM {table} WHERE id = $1")).unwrap();
-            let found = ask(&mut session, one, &[Param::Int(1)], 2).unwrap().1.remove(0);
+            let found = fetch(&mut session, one, &[Param::Int(1)], 2).unwrap().1.remove(0);
             assert_eq!(found, [payload.clone(), "tab\t back\\ line\n\r ä \\N".as_bytes().to_vec()]);
-            assert_eq!(ask(&mut session, one, &[Param::Int(2)], 1).unwrap().1[0][0], long);
+            assert_eq!(fetch(&mut session, one, &[Param::Int(2)], 1).unwrap().1[0][0], long);
             assert_eq!(load(&mut session, rows, &[]).unwrap().affected, 0, "no rows are no statement");
         }
     }
@@ -48,7 +48,7 @@ fn rows_arrive_as_they_were_given_in_either_format() {
 
 #[test]
 #[needs(PostgreSql)]
-fn numbers_of_any_length_arrive_whatever_they_are_given_as() {
+fn numbers_of_any_length_arrive_in_every_parameter_type() {
     let server = shared();
     let mut session = session(&server, &SessionOptions::default());
     session.run("CREATE TEMPORARY TABLE numbers (id bigint PRIMARY KEY, n numeric)").unwrap();
@@ -74,7 +74,7 @@ fn numbers_of_any_length_arrive_whatever_they_are_given_as() {
         expected.extend(batch.into_iter().map(|(_, written)| vec![written.into_bytes()]));
     }
     let all = session.prepare("SELECT n FROM numbers ORDER BY id").unwrap();
-    assert_eq!(ask(&mut session, all, &[], 1).unwrap().1, expected);
+    assert_eq!(fetch(&mut session, all, &[], 1).unwrap().1, expected);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
         assert!(answer(&mut session, 0).is_ok());
         assert!(answer(&mut session, 0).unwrap_err().to_string().contains("23505"));
         assert!(answer(&mut session, 0).unwrap_err().to_string().contains("25P02"));
-        ask(&mut session, rollback, &[], 0).unwrap();
+        fetch(&mut session, rollback, &[], 0).unwrap();
         assert_eq!(load(&mut session, rows, &many).unwrap().affected, 19_990);
     }
 }

@@ -8,7 +8,7 @@ use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions};
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::{answer, ask, ints};
+use rumba_testkit::sql::{answer, fetch, ints};
 
 use crate::support::{admin, session, shared};
 
@@ -58,12 +58,12 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     let (of_a, of_b) = (a.prepare(update).unwrap(), b.prepare(update).unwrap());
     a.run("BEGIN").unwrap();
     b.run("BEGIN").unwrap();
-    ask(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
-    ask(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
+    fetch(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
+    fetch(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
     a.submit(of_a, &[Param::Int(2)]).unwrap();
     send(&mut a);
     wait_for_a_lock(&server);
-    let of_b = ask(&mut b, of_b, &[Param::Int(1)], 0);
+    let of_b = fetch(&mut b, of_b, &[Param::Int(1)], 0);
     // Release B's locks, because A may still wait for one.
     b.run("ROLLBACK").unwrap();
     let of_a = answer(&mut a, 0);
@@ -81,7 +81,7 @@ fn lock_timeout_and_serialization_failure_are_conflicts() {
     let ([mut a, mut b], counts) = pair(&server, "waited", "SET lock_timeout = '50ms'");
     let update = b.prepare("UPDATE waited SET v = v + 1 WHERE id = $1").unwrap();
     a.run("BEGIN; UPDATE waited SET v = 1 WHERE id = 1").unwrap();
-    let error = ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err();
+    let error = fetch(&mut b, update, &[Param::Int(1)], 0).unwrap_err();
     assert!(error.is_conflict(), "{error}");
     let error = b.run("UPDATE waited SET v = 2 WHERE id = 1").unwrap_err();
     assert!(error.is_conflict(), "as text too: {error}");
@@ -89,8 +89,8 @@ fn lock_timeout_and_serialization_failure_are_conflicts() {
     // The transaction whose snapshot precedes the other's commit fails.
     b.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM waited").unwrap();
     a.run("COMMIT").unwrap();
-    assert!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err().is_conflict());
+    assert!(fetch(&mut b, update, &[Param::Int(1)], 0).unwrap_err().is_conflict());
     assert_eq!(counts.serialization_failures.load(Relaxed), 1);
     b.run("ROLLBACK").unwrap();
-    assert_eq!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap().0.affected, 1);
+    assert_eq!(fetch(&mut b, update, &[Param::Int(1)], 0).unwrap().0.affected, 1);
 }

@@ -6,7 +6,7 @@ use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{Address, Admin, PgError, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::ask;
+use rumba_testkit::sql::fetch;
 
 use crate::support::{TIMEOUT, admin, local, shared, tcp};
 
@@ -42,7 +42,7 @@ fn a_password_is_proven_by_scram_and_by_md5() {
 
 #[test]
 #[needs(PostgreSql)]
-fn who_is_not_there_is_told_with_where() {
+fn missing_database_or_socket_is_reported_by_name() {
     let server = shared();
     let error = refused(&Target { database: Some("nowhere".into()), ..local(&server) });
     assert!(error.contains("3D000") && error.contains("create the database"), "{error}");
@@ -54,7 +54,7 @@ fn who_is_not_there_is_told_with_where() {
 
 #[test]
 #[needs(PostgreSql)]
-fn more_clients_than_there_is_room_for_are_told_what_to_do() {
+fn too_many_clients_are_refused_with_a_remedy() {
     let server =
         PostgreSql::start(&["max_connections=3", "superuser_reserved_connections=0", "max_wal_senders=0"], &[]);
     // The connection that checked whether the server is up may still take a slot.
@@ -109,13 +109,47 @@ fn tls_connection_works_and_is_verified_on_request() {
         let mut session = PgSession::connect(&Target { tls, ..tcp(&server) }, &SessionOptions::default()).unwrap();
         let echo = session.prepare("SELECT $1::bytea, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").unwrap();
         let value = vec![9; 1 << 20];
-        let found = ask(&mut session, echo, &[Param::Bytes(&value)], 2).unwrap().1.remove(0);
+        let found = fetch(&mut session, echo, &[Param::Bytes(&value)], 2).unwrap().1.remove(0);
         assert!(found[0] == value && found[1].starts_with(b"TLS"));
     }
-    let stranger = Target { tls: Tls::Verified { ca: None }, ..tcp(&server) };
-    let error = Admin::connect(&stranger, TIMEOUT).err().unwrap();
+    let outsider = Target { tls: Tls::Verified { ca: None }, ..tcp(&server) };
+    let error = Admin::connect(&outsider, TIMEOUT).err().unwrap();
     assert!(matches!(error, PgError::Transport(_)) && error.to_string().contains("TLS: "), "{error}");
     assert!(Admin::connect(&Target { tls: Tls::Preferred, ..local(&server) }, TIMEOUT).is_ok(), "over a socket, plain");
     let socket = refused(&Target { tls: Tls::Required, ..local(&server) });
     assert!(socket.contains("over a socket"), "{socket}");
+}
+
+/// `PGOPTIONS` and its like were ignored.
+#[test]
+#[needs(PostgreSql)]
+fn startup_parameters_apply_to_the_session() {
+    let server = shared();
+    let startup = vec![
+        ("options", "-c synchronous_commit=off -c search_path=s2".to_owned()),
+        ("application_name", "mine".to_owned()),
+        ("datestyle", "SQL, DMY".to_owned()),
+    ];
+    let options = SessionOptions { startup, ..SessionOptions::default() };
+    let mut session = PgSession::connect(&local(&server), &options).unwrap();
+    let names = ["synchronous_commit", "search_path", "application_name", "DateStyle"];
+    let settings = names.map(|name| format!("current_setting('{name}')")).join(" || ' ' || ");
+    let shown = session.prepare(&format!("SELECT {settings}")).unwrap();
+    assert_eq!(fetch(&mut session, shown, &[], 1).unwrap().1, [[b"off s2 mine SQL, DMY"]]);
+    let usual = admin(&server).query("SELECT current_setting('application_name')").unwrap();
+    assert_eq!(usual.rows[0][0].as_deref(), Some("rumba"));
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn hosts_and_kinds_of_encryption_are_tried_in_turn() {
+    let server = shared();
+    let missing = Target { address: Address::Socket(server.directory().join("missing")), ..local(&server) };
+    let encrypted = Target { tls: Tls::Required, ..tcp(&server) };
+    let options = SessionOptions::default();
+    let hosts = [vec![missing.clone()], vec![encrypted.clone(), tcp(&server)]];
+    PgSession::connect_any(&hosts, &options).unwrap().run("SELECT 1").unwrap();
+    let error = PgSession::connect_any(&[vec![missing], vec![encrypted]], &options).err().unwrap().to_string();
+    assert!(error.contains("missing"), "the first error: {error}");
+    assert!(PgSession::connect_any(&[], &options).is_err());
 }

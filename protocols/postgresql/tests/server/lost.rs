@@ -7,7 +7,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::{answer, ask, ints, load};
+use rumba_testkit::sql::{answer, fetch, ints, load};
 
 use crate::support::{admin, local, session, shared};
 
@@ -33,14 +33,17 @@ fn session_without_reconnect_keeps_failing_with_the_cause() {
     let options = options(OnLost::Fail);
     let mut session = session(&server, &options);
     let select = session.prepare("SELECT $1::bigint").unwrap();
-    ask(&mut session, select, &[Param::Int(1)], 1).unwrap();
+    fetch(&mut session, select, &[Param::Int(1)], 1).unwrap();
     server.kill();
     for _ in 0..2 {
-        let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
+        let error = fetch(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
         assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
-        let told = error.to_string();
-        assert!(told.starts_with("connection: the connection to ") && told.contains(" was lost: "), "{told}");
-        assert!(told.contains("on_lost = \"reconnect\" goes on after its restart"), "{told}");
+        let reported = error.to_string();
+        assert!(
+            reported.starts_with("connection: the connection to ") && reported.contains(" was lost: "),
+            "{reported}"
+        );
+        assert!(reported.contains("on_lost = \"reconnect\" goes on after its restart"), "{reported}");
     }
     server.start_again();
     assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
@@ -56,7 +59,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
     let mut session = session(&server, &options);
     let early = session.prepare("SELECT current_setting('rumba.kept') || $1::bigint").unwrap();
     let rows = session.prepare_rows("kept", &["id"]).unwrap();
-    ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
+    fetch(&mut session, early, &[Param::Int(0)], 1).unwrap();
     server.kill();
     // Three statements are in progress; none of them can be answered.
     for _ in 0..3 {
@@ -68,7 +71,7 @@ fn session_survives_a_server_restart_and_prepares_again() {
             assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
         }
     });
-    let (_, found) = ask(&mut session, early, &[Param::Int(1)], 1).unwrap();
+    let (_, found) = fetch(&mut session, early, &[Param::Int(1)], 1).unwrap();
     assert_eq!(found[0][0], b"171", "set up and prepared as before");
     assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
     assert_eq!(counted(&options.counts).1, 1);
@@ -83,8 +86,8 @@ fn a_connection_that_is_killed_costs_one_operation() {
         let mut session = session(&server, &options);
         let select = session.prepare("SELECT current_setting('rumba.kept')").unwrap();
         kill_connection(&server, &mut session);
-        assert!(matches!(ask(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
-        assert_eq!(ask(&mut session, select, &[], 1).unwrap().0.rows, 1);
+        assert!(matches!(fetch(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
+        assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
         assert_eq!(counted(&options.counts), (1, 1));
         kill_connection(&server, &mut session);
         assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
@@ -95,7 +98,7 @@ fn a_connection_that_is_killed_costs_one_operation() {
 
 #[test]
 #[needs(PostgreSql)]
-fn what_a_server_says_before_it_ends_a_connection_is_told() {
+fn server_message_before_disconnect_is_reported() {
     let server = shared();
     let mut first = admin(&server);
     let id = first.query("SELECT pg_backend_pid()").unwrap().rows[0][0].clone().unwrap();
@@ -120,7 +123,7 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     let select = session.prepare("SELECT 1").unwrap();
     admin(&server).query("ALTER ROLE brief NOLOGIN").unwrap();
     kill_connection(&server, &mut session);
-    let error = ask(&mut session, select, &[], 1).unwrap_err().to_string();
+    let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
     assert!(error.contains("none could be made anew") && error.contains("28000"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
 }

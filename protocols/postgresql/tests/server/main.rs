@@ -5,9 +5,11 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+mod hostile;
 mod load;
 mod locks;
 mod login;
 mod lost;
+mod pooler;
 mod statements;
 mod support;

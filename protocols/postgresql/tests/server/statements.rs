@@ -1,11 +1,13 @@
 //! Statements of every kind, prepared and as text, over every kind of connection.
 
+use std::sync::{Arc, Mutex};
+
 use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::{Answer, Param, SqlSession};
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
-use rumba_protocol_postgresql::{PgSession, SessionOptions, Target};
-use rumba_testkit::sql::{answer, ask, ints};
+use rumba_protocol_postgresql::{PgSession, SessionOptions, TableName, TableObserver, Target};
+use rumba_testkit::sql::{answer, fetch, ints};
 
 use crate::support::{admin, local, session, sessions, shared, text};
 
@@ -31,7 +33,7 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
         let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
         for (id, (number, string)) in (0..).zip(pairs) {
             let written = Param::Bytes("it's \\ ä".as_bytes());
-            let (done, _) = ask(&mut session, insert, &[Param::Int(id), number, string, written], 0).unwrap();
+            let (done, _) = fetch(&mut session, insert, &[Param::Int(id), number, string, written], 0).unwrap();
             assert_eq!((done.affected, done.matched, done.rows), (1, 1, 0));
             session.submit(select, &[Param::Int(id)]).unwrap();
             let mut seen = 0;
@@ -57,7 +59,7 @@ fn a_parameter_may_be_of_another_kind_than_its_type() {
         let echo = session
             .prepare("SELECT $1::bigint + 0, $2::text || '', $3::numeric + 0, $4::smallint, $5::boolean")
             .unwrap();
-        let mut told = |params: [Param<'_>; 5]| {
+        let mut reported = |params: [Param<'_>; 5]| {
             session.submit(echo, &params)?;
             let mut found = Vec::new();
             visited(&mut session, &mut |row| found.push([row.int(0), row.int(1), row.int(2), row.int(3), row.int(4)]))?;
@@ -65,13 +67,13 @@ fn a_parameter_may_be_of_another_kind_than_its_type() {
         };
         for _ in 0..2 {
             let usual = [Param::Int(7), Param::Bytes(b"8x"), Param::Bytes(b"-9.5"), Param::Int(-4), Param::Bytes(b"t")];
-            assert_eq!(told(usual).unwrap(), [7, 8, -9, -4, 1]);
+            assert_eq!(reported(usual).unwrap(), [7, 8, -9, -4, 1]);
             let other =
                 [Param::Bytes(b"7"), Param::Int(8), Param::Int(-9), Param::Bytes(b"-4"), Param::Bytes(b"false")];
-            assert_eq!(told(other).unwrap(), [7, 8, -9, -4, 0]);
-            assert_eq!(told([Param::Null; 5]).unwrap(), [0; 5]);
+            assert_eq!(reported(other).unwrap(), [7, 8, -9, -4, 0]);
+            assert_eq!(reported([Param::Null; 5]).unwrap(), [0; 5]);
         }
-        let far = told([Param::Int(1), Param::Null, Param::Null, Param::Int(1 << 20), Param::Null]).unwrap_err();
+        let far = reported([Param::Int(1), Param::Null, Param::Null, Param::Int(1 << 20), Param::Null]).unwrap_err();
         assert!(far.to_string().contains("22003") || far.to_string().contains("out of range"), "{far}");
     }
 }
@@ -83,11 +85,11 @@ fn integer_binds_as_text_and_a_zero_byte_is_refused() {
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE mixed (t text, b bytea, n numeric(20))").unwrap();
         let insert = session.prepare("INSERT INTO mixed VALUES ($1, $2, $3)").unwrap();
-        ask(&mut session, insert, &[Param::Int(-7), Param::Int(8), Param::Int(i64::MAX)], 0).unwrap();
+        fetch(&mut session, insert, &[Param::Int(-7), Param::Int(8), Param::Int(i64::MAX)], 0).unwrap();
         let find = session.prepare("SELECT n FROM mixed WHERE t = $1 AND b = $2").unwrap();
-        let (_, rows) = ask(&mut session, find, &[Param::Int(-7), Param::Bytes(b"8")], 1).unwrap();
+        let (_, rows) = fetch(&mut session, find, &[Param::Int(-7), Param::Bytes(b"8")], 1).unwrap();
         assert_eq!(rows[0][0], i64::MAX.to_string().as_bytes());
-        let error = ask(&mut session, insert, &[Param::Bytes(b"a\0b"), Param::Null, Param::Null], 0).unwrap_err();
+        let error = fetch(&mut session, insert, &[Param::Bytes(b"a\0b"), Param::Null, Param::Null], 0).unwrap_err();
         assert!(!error.to_string().contains("lost"), "{error}");
         assert_eq!(ints(&mut session, "SELECT count(*) FROM mixed").unwrap(), [1], "the session goes on");
     }
@@ -121,24 +123,84 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
     }
 }
 
+/// The client decodes both formats, so it does not have to set one of them.
 #[test]
 #[needs(PostgreSql)]
-fn whatever_comes_after_a_closed_statement_is_answered() {
+fn bytea_arrives_in_either_of_its_text_formats() {
+    let server = shared();
+    for format in ["hex", "escape"] {
+        let setup = vec![format!("SET bytea_output = '{format}'")];
+        let mut session = session(&server, &SessionOptions { setup, ..text() });
+        let echo = session.prepare("SELECT $1::bytea").unwrap();
+        let every: Vec<u8> = (0..=u8::MAX).collect();
+        for value in [AWKWARD, &every[..], b"", b"\\x41"] {
+            assert_eq!(fetch(&mut session, echo, &[Param::Bytes(value)], 1).unwrap().1, [[value]], "{format}");
+        }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn sessions_do_not_share_names_of_statements() {
+    let server = shared();
+    let [first, second] = [0, 1].map(|_| {
+        let mut session = session(&server, &SessionOptions::default());
+        let name = session.prepare("SELECT name FROM pg_prepared_statements").unwrap();
+        fetch(&mut session, name, &[], 1).unwrap().1.remove(0).remove(0)
+    });
+    assert_ne!(first, second);
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn observer_receives_of_tables_before_they_are_created() {
+    let server = shared();
+    for as_text in [false, true] {
+        let observer = Arc::new(Observer::default());
+        let options = SessionOptions { text: as_text, observer: Some(observer.clone()), ..SessionOptions::default() };
+        let mut session = session(&server, &options);
+        session.run("CREATE TEMPORARY TABLE brief (id int)").unwrap();
+        session.run("CREATE TABLE IF NOT EXISTS heard_1 (id int)").unwrap();
+        session.submit_text("create table if not exists heard_2 (id int)").unwrap();
+        answer(&mut session, 0).unwrap();
+        let prepared = session.prepare("CREATE TABLE refused (id int)").unwrap_err();
+        assert!(prepared.to_string().contains("refused by the observer"), "{prepared}");
+        assert_eq!(*observer.tables.lock().unwrap(), ["heard_1", "heard_2", "refused"]);
+        assert_eq!(ints(&mut session, "SELECT count(*) FROM pg_class WHERE relname = 'refused'").unwrap(), [0]);
+    }
+}
+
+/// Keeps the names of tables, and refuses one.
+#[derive(Debug, Default)]
+struct Observer {
+    tables: Mutex<Vec<String>>,
+}
+
+impl TableObserver for Observer {
+    fn before_create(&self, name: &TableName) -> Result<(), EngineError> {
+        self.tables.lock().unwrap().push(name.table.clone());
+        if name.table == "refused" { Err(EngineError::failed("create", "refused by the observer")) } else { Ok(()) }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn every_command_after_a_closed_statement_is_answered() {
     let server = shared();
     for mut session in sessions(&server) {
         let kept = session.prepare("SELECT 1::bigint").unwrap();
         let close = |session: &mut PgSession| {
             let closed = session.prepare("SELECT 2::bigint").unwrap();
-            ask(session, closed, &[], 1).unwrap();
+            fetch(session, closed, &[], 1).unwrap();
             session.close(closed).unwrap();
         };
         close(&mut session);
         session.run("SELECT 3").unwrap();
         close(&mut session);
         let next = session.prepare("SELECT 4::bigint").unwrap();
-        assert_eq!(ask(&mut session, next, &[], 1).unwrap().0.rows, 1);
+        assert_eq!(fetch(&mut session, next, &[], 1).unwrap().0.rows, 1);
         close(&mut session);
-        assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+        assert_eq!(fetch(&mut session, kept, &[], 1).unwrap().0.rows, 1);
         close(&mut session);
         session.submit_text("SELECT 5").unwrap();
         assert_eq!(visited(&mut session, &mut |_| {}).unwrap().rows, 1);
@@ -160,7 +222,7 @@ fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
             assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
             assert!(session.close(next).unwrap_err().to_string().contains("closed"));
         }
-        assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+        assert_eq!(fetch(&mut session, kept, &[], 1).unwrap().0.rows, 1);
     }
 }
 
@@ -177,7 +239,7 @@ fn statements_may_use_a_non_utf8_encoding() {
         session.submit_bytes(b"SELECT convert_to('\xe4', 'LATIN1')::text").unwrap();
         assert_eq!(answer(&mut session, 1).unwrap().1, [[b"\\xe4"]]);
         let prepared = session.prepare_bytes(b"SELECT convert_to('\xe4' || $1::text, 'LATIN1')::text").unwrap();
-        assert_eq!(ask(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"\\xe4ff"]]);
+        assert_eq!(fetch(&mut session, prepared, &[Param::Text(b"\xff")], 1).unwrap().1, [[b"\\xe4ff"]]);
         let error = session.prepare_bytes(b"SELEC '\xe4'").unwrap_err().to_string();
         assert!(error.contains("42601") && error.contains("in: SELEC"), "{error}");
     }
@@ -191,12 +253,12 @@ fn long_values_and_many_rows_come_through() {
         let echo = session.prepare("SELECT 1, $1::bytea, 2").unwrap();
         for length in [0, 1, 4_000, 4_096, 16_384, 65_536, 1 << 20, 20 << 20] {
             let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-            let (done, rows) = ask(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
+            let (done, rows) = fetch(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
             assert_eq!(done.rows, 1);
             assert!(rows[0][1] == value, "{length} bytes");
         }
         let many = session.prepare("SELECT repeat('r', 20000 + n) FROM generate_series(1, 500) n").unwrap();
-        let (done, rows) = ask(&mut session, many, &[], 1).unwrap();
+        let (done, rows) = fetch(&mut session, many, &[], 1).unwrap();
         assert_eq!(done.rows, 500);
         assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
     }
@@ -210,15 +272,15 @@ fn changed_rows_are_counted_and_returned_rows_are_visited() {
         session.run("CREATE TEMPORARY TABLE told (id bigserial PRIMARY KEY, v int)").unwrap();
         let insert =
             session.prepare("INSERT INTO told (v) SELECT n FROM generate_series(1, $1) n RETURNING id").unwrap();
-        let (done, rows) = ask(&mut session, insert, &[Param::Int(5)], 1).unwrap();
+        let (done, rows) = fetch(&mut session, insert, &[Param::Int(5)], 1).unwrap();
         assert_eq!((done.rows, done.affected, rows.len()), (5, 5, 5));
         let update = session.prepare("UPDATE told SET v = 0 WHERE id > $1").unwrap();
-        assert_eq!(ask(&mut session, update, &[Param::Int(2)], 0).unwrap().0.matched, 3);
+        assert_eq!(fetch(&mut session, update, &[Param::Int(2)], 0).unwrap().0.matched, 3);
         let none = session.prepare("SELECT v FROM told WHERE id = $1").unwrap();
-        let (done, _) = ask(&mut session, none, &[Param::Int(99)], 0).unwrap();
+        let (done, _) = fetch(&mut session, none, &[Param::Int(99)], 0).unwrap();
         assert_eq!((done.rows, done.affected), (0, 0));
         let empty = session.prepare("").unwrap();
-        assert_eq!(ask(&mut session, empty, &[], 0).unwrap().0, Answer::default());
+        assert_eq!(fetch(&mut session, empty, &[], 0).unwrap().0, Answer::default());
     }
 }
 
@@ -273,7 +335,7 @@ fn requested_group_stays_one_group_at_any_length() {
             // After a separate Sync the server would execute the statement and refuse it.
             assert!(error.contains("left out"), "{nth}: {error}");
         }
-        ask(&mut session, rollback, &[], 0).unwrap();
+        fetch(&mut session, rollback, &[], 0).unwrap();
     }
     assert!(grouping > 0);
 }
@@ -298,9 +360,9 @@ fn error_skips_rest_of_transaction_and_fails_its_commit() {
             assert!(!session.survives_errors());
             let error = answer(&mut session, 0).unwrap_err().to_string();
             assert!(error.contains("left out") || error.contains("25P02"), "{error}");
-            let error = ask(&mut session, insert, &[Param::Int(3)], 0).unwrap_err().to_string();
+            let error = fetch(&mut session, insert, &[Param::Int(3)], 0).unwrap_err().to_string();
             assert!(error.contains("25P02") && error.contains("ROLLBACK"), "{error}");
-            let error = ask(&mut session, commit, &[], 0).unwrap_err().to_string();
+            let error = fetch(&mut session, commit, &[], 0).unwrap_err().to_string();
             assert!(error.contains("rolled it back"), "{error}");
             assert_eq!(ints(&mut session, "SELECT count(*) FROM block").unwrap(), [0]);
             // The end of the transaction is executed even if it was sent together with a failed statement.
@@ -321,9 +383,9 @@ fn error_skips_rest_of_transaction_and_fails_its_commit() {
             session.submit(commit, &[]).unwrap();
             let done: Vec<u64> = (0..3).map(|_| answer(&mut session, 0).unwrap().0.affected).collect();
             assert_eq!(done, [0, 1, 0]);
-            ask(&mut session, begin, &[], 0).unwrap();
-            ask(&mut session, insert, &[Param::Int(9)], 0).unwrap();
-            ask(&mut session, rollback, &[], 0).unwrap();
+            fetch(&mut session, begin, &[], 0).unwrap();
+            fetch(&mut session, insert, &[Param::Int(9)], 0).unwrap();
+            fetch(&mut session, rollback, &[], 0).unwrap();
             assert_eq!(ints(&mut session, "SELECT id FROM block").unwrap(), [1]);
             session.run("DELETE FROM block").unwrap();
         }
@@ -339,7 +401,7 @@ fn refusal_names_the_statement_and_the_session_continues() {
         let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
         assert!(error.contains("42P01") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
         let sick = session.prepare("SELECT 1 / (n - 5) FROM generate_series(1, 9) n").unwrap();
-        let error = ask(&mut session, sick, &[], 1).unwrap_err().to_string();
+        let error = fetch(&mut session, sick, &[], 1).unwrap_err().to_string();
         assert!(error.contains("22012") && error.contains("in: SELECT 1 /"), "{error}");
         let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
         assert!(error.contains("another session"), "{error}");

@@ -1,6 +1,6 @@
 //! Connections to databases: the session that each driver's options request, and the errors that are ignored.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -8,6 +8,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
+use rumba_protocol_postgresql::libpq::{Environment, Place};
 use rumba_workload_sysbench::ScriptError;
 use rumba_workload_sysbench::cli::log::{Log, Rank};
 use rumba_workload_sysbench::cli::options::Source;
@@ -31,9 +32,8 @@ enum Way {
         options: mysql::SessionOptions,
     },
     PostgreSql {
-        target: postgresql::Target,
-        /// The second attempt, if the server refuses the first.
-        otherwise: Option<Box<postgresql::Target>>,
+        /// The hosts to try in turn, each with its kinds of encryption.
+        hosts: Vec<Vec<postgresql::Target>>,
         options: postgresql::SessionOptions,
     },
     Sqlite {
@@ -52,15 +52,7 @@ impl Way {
                 let target = &targets[client.wrapping_add(turn) as usize % targets.len()];
                 Box::new(mysql::WireSession::connect(target, options)?)
             }
-            Way::PostgreSql { target, otherwise, options } => {
-                let connect = |target| postgresql::PgSession::connect(target, options);
-                // If both attempts fail, the server has a problem with both, so the first error is reported.
-                let session = connect(target).or_else(|error| match otherwise {
-                    Some(otherwise) => connect(otherwise).map_err(|_| error),
-                    None => Err(error),
-                });
-                Box::new(session?)
-            }
+            Way::PostgreSql { hosts, options } => Box::new(postgresql::PgSession::connect_any(hosts, options)?),
             Way::Sqlite { file, pragmas, busy_timeout_ms } => {
                 rumba_engine_sqlite::session(file, pragmas, *busy_timeout_ms)?
             }
@@ -78,7 +70,7 @@ pub struct Drivers {
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
     /// Whether a script has requested a driver.
-    is_asked: AtomicBool,
+    is_requested: AtomicBool,
     stopwatch: Stopwatch,
     /// The first error of a `thread_done`.
     end_failure: OnceLock<String>,
@@ -91,7 +83,7 @@ impl Drivers {
             before: options.clone(),
             options: OnceLock::new(),
             log: Mutex::new(Log::new(verbosity)),
-            is_asked: AtomicBool::new(false),
+            is_requested: AtomicBool::new(false),
             stopwatch: Stopwatch::default(),
             end_failure: OnceLock::new(),
         }
@@ -100,7 +92,7 @@ impl Drivers {
     /// Adopts the final options.
     pub fn adopt(&self, options: &OptionSet) {
         // They are set once, here.
-        let _ = self.options.set(options.clone());
+        let _ = self.options.set(options.for_rumba());
     }
 
     /// Whether the default driver runs within this process.
@@ -109,8 +101,8 @@ impl Drivers {
     }
 
     /// Whether a script has requested a driver so far.
-    pub fn are_asked_for(&self) -> bool {
-        self.is_asked.load(Relaxed)
+    pub fn are_requested_for(&self) -> bool {
+        self.is_requested.load(Relaxed)
     }
 
     /// Prints a report, with the log lines that belong to it.
@@ -163,7 +155,7 @@ impl Drivers {
 
     /// Whether statements are timed. sysbench reports their times at its lowest rank, debug.
     fn times_statements(&self, settings: &DatabaseSettings) -> bool {
-        settings.debug && self.log.lock().unwrap_or_else(PoisonError::into_inner).tells(Rank::Debug)
+        settings.debug && self.log.lock().unwrap_or_else(PoisonError::into_inner).reports(Rank::Debug)
     }
 
     fn options(&self) -> &OptionSet {
@@ -191,8 +183,8 @@ impl Host for Drivers {
         &DRIVERS
     }
 
-    fn driver_asked(&self) {
-        self.is_asked.store(true, Relaxed);
+    fn driver_requested(&self) {
+        self.is_requested.store(true, Relaxed);
     }
 
     /// The driver of `--db-driver`. This also checks the other options, as sysbench does when a script first requests
@@ -276,13 +268,19 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     let targets = addresses.into_iter().map(|address| mysql::Target {
         address,
         user: text(options, "mysql-user"),
-        password: mysql::Secret::new(text(options, "mysql-password")),
+        password: mysql::Secret::new(mysql_password(options)),
         database: options.text("mysql-db").map(str::to_owned),
         tls: tls.clone(),
     });
     let on_lost = if Ignored::of(options, "mysql").has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
     let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
     Ok(Way::MySql { targets: targets.collect(), options: session })
+}
+
+/// The password, or that of `MYSQL_PWD` if none is given, as in the client library.
+fn mysql_password(options: &OptionSet) -> String {
+    let of_environment = || std::env::var_os("MYSQL_PWD").map(|word| word.to_string_lossy().into_owned());
+    options.text("mysql-password").map(str::to_owned).or_else(of_environment).unwrap_or_default()
 }
 
 /// The socket of a server on this host if none is given, as the client library finds it for `localhost`:
@@ -309,42 +307,92 @@ fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls, EngineError> {
     })
 }
 
-/// The file of authorities that PostgreSQL's own client would read.
-fn postgresql_authorities() -> Option<PathBuf> {
-    let named = std::env::var_os("PGSSLROOTCERT").filter(|file| !file.is_empty() && file != "system");
-    let own = || std::env::home_dir().map(|home| home.join(".postgresql/root.crt")).filter(|file| file.is_file());
-    named.map(PathBuf::from).or_else(own)
+/// An option of PostgreSQL's driver: as given, else from libpq's environment, else sysbench's default.
+fn chosen<'a>(options: &'a OptionSet, environment: &'a Environment, option: &str, keyword: &str) -> Option<&'a str> {
+    let (own, found) = (options.text(option), environment.value(keyword));
+    if options.source(option) == Some(Source::Default) { found.or(own) } else { own.or(found) }
 }
 
 fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
-    let host = text(options, "pgsql-host");
-    let port = port(options, "pgsql-port")?;
-    let address = if Path::new(&host).is_absolute() {
-        postgresql::Address::Socket(Path::new(&host).join(format!(".s.PGSQL.{port}")))
-    } else {
-        postgresql::Address::Tcp { host, port }
+    let unable = |error: postgresql::PgError| EngineError::failed("connect", error.to_string());
+    let environment = Environment::of_process().map_err(unable)?;
+    let chosen = |option, keyword| chosen(options, &environment, option, keyword);
+    port(options, "pgsql-port")?;
+    let places = environment.places(chosen("pgsql-host", "host"), chosen("pgsql-port", "port")).map_err(unable)?;
+    let (user, database) = (chosen("pgsql-user", "user").unwrap_or_default(), chosen("pgsql-db", "dbname"));
+    let mode = postgresql_ssl_mode(options, &environment)?;
+    let target = |place: &Place, tls: postgresql::Tls| {
+        let given = options.text("pgsql-password").map(str::to_owned);
+        let password = given.or_else(|| environment.password(place, database.unwrap_or(user), user));
+        postgresql::Target {
+            address: place.address.clone(),
+            user: user.to_owned(),
+            password: postgresql::Secret::new(password.unwrap_or_default()),
+            database: database.map(str::to_owned),
+            tls,
+        }
     };
-    let mode = PgSslMode::read(options).map_err(|refusal| refused(&refusal))?;
-    let tls = match mode {
-        PgSslMode::Disable | PgSslMode::Allow => postgresql::Tls::Off,
-        PgSslMode::Prefer => postgresql::Tls::Preferred,
-        PgSslMode::Require => postgresql::Tls::Required,
-        PgSslMode::VerifyCa => postgresql::Tls::Signed { ca: postgresql_authorities() },
-        PgSslMode::VerifyFull => postgresql::Tls::Verified { ca: postgresql_authorities() },
+    let mut hosts: Vec<Vec<postgresql::Target>> = Vec::new();
+    for place in &places {
+        let ways = postgresql_tls(mode, &place.address, &environment)?;
+        hosts.push(ways.into_iter().map(|tls| target(place, tls)).collect());
+    }
+    let startup = environment.startup();
+    let options = postgresql::SessionOptions { text: text_only, startup, ..postgresql::SessionOptions::default() };
+    Ok(Way::PostgreSql { hosts, options })
+}
+
+fn postgresql_ssl_mode(options: &OptionSet, environment: &Environment) -> Result<PgSslMode, EngineError> {
+    const OPTION: &str = "pgsql-sslmode";
+    let is_given = options.source(OPTION) != Some(Source::Default) && options.text(OPTION).is_some();
+    let Some(mode) = environment.value("sslmode").filter(|_| !is_given) else {
+        return PgSslMode::read(options).map_err(|refusal| refused(&refusal));
     };
-    // A socket connection is never encrypted, so there is nothing to allow.
-    let is_allowed = mode == PgSslMode::Allow && matches!(address, postgresql::Address::Tcp { .. });
-    let target = postgresql::Target {
-        address,
-        user: text(options, "pgsql-user"),
-        password: postgresql::Secret::new(text(options, "pgsql-password")),
-        database: options.text("pgsql-db").map(str::to_owned),
-        tls,
+    let mut options = options.clone();
+    // The option exists, and it takes any text.
+    let _ = options.set(OPTION, Some(mode), Source::Script);
+    PgSslMode::read(&options).map_err(|refusal| EngineError::failed("connect", format!("PGSSLMODE: {refusal}")))
+}
+
+/// The kinds of encryption to try in turn, as libpq does. It never encrypts a socket in any mode.
+fn postgresql_tls(
+    mode: PgSslMode,
+    address: &postgresql::Address,
+    environment: &Environment,
+) -> Result<Vec<postgresql::Tls>, EngineError> {
+    use postgresql::Tls;
+    if matches!(address, postgresql::Address::Socket(_)) {
+        return Ok(vec![Tls::Off]);
+    }
+    let ca = environment.authorities();
+    let ways = match mode {
+        PgSslMode::Disable => vec![Tls::Off],
+        PgSslMode::Allow => vec![Tls::Off, Tls::Required],
+        PgSslMode::Prefer => vec![Tls::Preferred, Tls::Off],
+        PgSslMode::Require => vec![Tls::Required],
+        PgSslMode::VerifyCa => vec![Tls::Signed { ca }],
+        PgSslMode::VerifyFull if environment.value("hostaddr").is_some() => {
+            let problem = "PGHOSTADDR names an address, and verify-full checks a host's name; unset PGHOSTADDR";
+            return Err(EngineError::failed("connect", problem));
+        }
+        PgSslMode::VerifyFull => vec![Tls::Verified { ca }],
     };
-    let otherwise =
-        is_allowed.then(|| Box::new(postgresql::Target { tls: postgresql::Tls::Required, ..target.clone() }));
-    let options = postgresql::SessionOptions { text: text_only, ..postgresql::SessionOptions::default() };
-    Ok(Way::PostgreSql { target, otherwise, options })
+    let (certificate, key) = match (environment.value("sslcert"), environment.value("sslkey")) {
+        (Some(certificate), Some(key)) => (PathBuf::from(certificate), PathBuf::from(key)),
+        (None, None) => return Ok(ways),
+        _ => {
+            let problem = "PGSSLCERT and PGSSLKEY belong together; set both, or neither";
+            return Err(EngineError::failed("connect", problem));
+        }
+    };
+    let identified = |how: Tls| match how {
+        Tls::Off => Tls::Off,
+        how => {
+            let own = postgresql::Identified { how, certificate: certificate.clone(), key: key.clone() };
+            Tls::Identified(Box::new(own))
+        }
+    };
+    Ok(ways.into_iter().map(identified).collect())
 }
 
 fn sqlite_way(options: &OptionSet) -> Result<Way, EngineError> {

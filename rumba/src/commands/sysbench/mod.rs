@@ -1,7 +1,9 @@
 //! `rumba sysbench`, or this program under the name `sysbench`: sysbench's own command line.
 
 mod dry;
+mod ending;
 mod host;
+mod not_found;
 mod record;
 mod reports;
 mod run;
@@ -19,15 +21,17 @@ use rumba_workload_sysbench::cli::log::Rank;
 use rumba_workload_sysbench::cli::options::BuiltIn;
 use rumba_workload_sysbench::cli::refusal::Stream;
 use rumba_workload_sysbench::cli::settings::SqliteSettings;
-use rumba_workload_sysbench::cli::{OptionSet, Refusal, Settings, help, version};
+use rumba_workload_sysbench::cli::{OptionSet, Refusal, Settings, help, layout, version};
+use rumba_workload_sysbench::executable;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::output;
 
 use test::Test;
 
-/// Prints to standard output; a closed pipe is not an error.
+/// Prints to standard output. A failed write is noted, see [`output`].
 fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    output::print(text);
 }
 
 /// Prints a line on standard error, if it is open.
@@ -38,6 +42,8 @@ fn note(what: &impl std::fmt::Display) {
 /// The reason to stop; the message has already been printed.
 pub struct Ended {
     code: u8,
+    /// The signal that the program dies of.
+    signal: Option<i32>,
     /// The printed message.
     words: String,
 }
@@ -45,7 +51,12 @@ pub struct Ended {
 impl Ended {
     /// With an exit code, after this message.
     fn after(code: u8, words: impl Into<String>) -> Self {
-        Self { code, words: words.into() }
+        Self { code, signal: None, words: words.into() }
+    }
+
+    /// By a signal, of which the program dies.
+    fn of_signal(signal: i32, words: impl Into<String>) -> Self {
+        Self { code: 128 + signal as u8, signal: Some(signal), words: words.into() }
     }
 
     /// Prints a refusal.
@@ -70,10 +81,10 @@ impl Ended {
     }
 }
 
-/// The words of sysbench's command line, if this program was invoked as `sysbench` or with the command `sysbench`.
-pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
-    let called = |word: &String| std::path::Path::new(word).file_name().is_some_and(|name| name == "sysbench");
-    if argv.first().is_some_and(called) {
+/// The words of sysbench's command line, if this program was invoked as `sysbench` (or a link that names a report
+/// layout), or with the command `sysbench`.
+pub fn requested(mut argv: Vec<String>) -> Option<Vec<String>> {
+    if argv.first().is_some_and(|program| layout::is_sysbench(program)) {
         return Some(argv);
     }
     (argv.get(1).is_some_and(|word| word == "sysbench")).then(|| argv.split_off(1))
@@ -81,13 +92,28 @@ pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
 
 /// Runs a command line; its first word is the program's name.
 pub fn main(argv: Vec<String>) -> ExitCode {
-    match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| ask(&line)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Ended { code, .. }) => ExitCode::from(code),
+    ending::survive_file_size_limit();
+    match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| execute(&line)) {
+        Ok(()) => written(),
+        Err(Ended { code, signal, .. }) => {
+            signal.into_iter().for_each(ending::die_of);
+            ExitCode::from(code)
+        }
     }
 }
 
-fn ask(line: &CommandLine) -> Result<(), Ended> {
+/// Success, if all output was written. A reader that has gone (`--help | head`) has read what it wanted.
+fn written() -> ExitCode {
+    match output::finish() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            note(&format!("standard output: {error}; send it somewhere else"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn execute(line: &CommandLine) -> Result<(), Ended> {
     let mut options = OptionSet::general();
     let mut read = |path: &str| std::fs::read_to_string(path);
     let applied = line.apply(&mut options, &mut read);
@@ -101,6 +127,9 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         print(&format!("{}\n", version::line()));
         return Ok(());
     }
+    let program = line.argv.first().map_or("", String::as_str);
+    let environment = std::env::var_os(layout::VARIABLE).map(|name| name.to_string_lossy().into_owned());
+    layout::choose(&mut options, program, environment.as_deref()).map_err(|refusal| Ended::refused(&refusal))?;
     // As in sysbench: if a script declares an option under the name of one of these, the run does not use it.
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     if settings.verbosity >= Rank::Notice {
@@ -108,8 +137,8 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     }
     let general = General { settings, warnings };
     match line.test.as_deref().and_then(BuiltIn::find) {
-        Some(built_in) => ask_built_in(built_in, line, &general, options, applied.unresolved),
-        None => ask_script(line, &general, options, applied.unresolved),
+        Some(built_in) => request_built_in(built_in, line, general, options, applied.unresolved),
+        None => request_script(line, general, options, applied.unresolved),
     }
 }
 
@@ -120,6 +149,11 @@ struct General {
 }
 
 impl General {
+    /// Reads the options that only rumba has, now that the script has declared its own.
+    fn read_own(&mut self, options: &OptionSet) -> Result<(), Ended> {
+        self.settings.read_own(options).map_err(|refusal| Ended::refused(&refusal))
+    }
+
     /// All warnings, now that the options of the test or script are known.
     fn warnings(&self, options: &OptionSet) -> Vec<String> {
         options.unclaimed_words().into_iter().chain(self.warnings.iter().cloned()).collect()
@@ -140,21 +174,24 @@ fn resolve(
 }
 
 /// Runs the command of a script.
-fn ask_script(
+fn request_script(
     line: &CommandLine,
-    general: &General,
+    mut general: General,
     mut options: OptionSet,
     unresolved: Unresolved,
 ) -> Result<(), Ended> {
-    let settings = &general.settings;
-    let script = script::Script::load(line, &options, settings)?;
+    let script = script::Script::load(line, &options, &general.settings)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
     resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
+    general.read_own(&options)?;
     // Checked for any driver, because scripts request theirs only once threads are running.
-    SqliteSettings::read(&options).map_err(|refusal| Ended::refused(&refusal))?;
+    SqliteSettings::read(&options.for_rumba()).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(&options)?;
     general.warnings(&options).iter().for_each(|warning| script.warn(warning));
+    if !executable::is_allowed() && general.settings.luajit_command.as_deref() != Some("off") {
+        script.warn(executable::INTERPRETED);
+    }
     let Some(word) = line.command.as_deref() else {
         // Loading was all: the script runs as it is loaded.
         return Ok(());
@@ -169,25 +206,26 @@ fn ask_script(
             print(&help::test(command_line::short_name(test), script.options(&options)));
             Ok(())
         }
-        Command::Own(own) => script.own_command(&own, settings),
-        Command::Run => run::run(&Test::Script(&script), settings, &options),
+        Command::Own(own) => script.own_command(&own, &general.settings),
+        Command::Run => run::run(&Test::Script(&script), &general.settings, &options),
     }
 }
 
 /// Runs the command of a built-in test.
-fn ask_built_in(
+fn request_built_in(
     built_in: &BuiltIn,
     line: &CommandLine,
-    general: &General,
+    mut general: General,
     mut options: OptionSet,
     unresolved: Unresolved,
 ) -> Result<(), Ended> {
-    let settings = &general.settings;
     let refused = |refusal: Refusal| Ended::refused(&refusal);
     for info in built_in.options {
         options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
     }
     resolve(unresolved, &mut options, Unknown::Refuse, &mut |_| Ok(true))?;
+    general.read_own(&options)?;
+    let settings = &general.settings;
     let drivers = host::Drivers::new(&options, settings.verbosity);
     general.warnings(&options).iter().for_each(|warning| drivers.log(Level::Warning, warning));
     let test = built_in.name;
@@ -198,18 +236,18 @@ fn ask_built_in(
     let command = Command::choose(test, word, &available).map_err(refused)?;
     let purpose = if command == Command::Run { Purpose::Run } else { Purpose::Files };
     let of = |purpose| BuiltInTest::of(test, purpose, &options, settings).map_err(refused);
-    let mut tell = |text: &str| drivers.report(text);
+    let mut notify = |text: &str| drivers.report(text);
     match command {
         Command::Prepare => {
-            of(purpose)?.prepare(script::seed(settings), &mut tell).map_err(|failure| drivers.failed(&failure))
+            of(purpose)?.prepare(script::seed(settings), &mut notify).map_err(|failure| drivers.failed(&failure))
         }
         Command::Cleanup => {
-            of(purpose)?.cleanup(&mut tell);
+            of(purpose)?.cleanup(&mut notify);
             Ok(())
         }
         Command::Run => {
-            let (asked, seed) = (of(purpose)?, script::seed(settings));
-            run::run(&Test::BuiltIn { name: test, test: &asked, seed, drivers: &drivers }, settings, &options)
+            let (requested, seed) = (of(purpose)?, script::seed(settings));
+            run::run(&Test::BuiltIn { name: test, test: &requested, seed, drivers: &drivers }, settings, &options)
         }
         Command::Help | Command::Own(_) => {
             print(&help::test(test, built_in.options));

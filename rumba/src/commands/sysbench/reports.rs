@@ -17,6 +17,7 @@ pub struct Since {
     at: Duration,
     counters: [u64; COUNTERS],
     times: Vec<EventTimes>,
+    not_found: u64,
     errors: BTreeMap<String, u64>,
     /// The events of the span and their times.
     pub span: SpanCounts,
@@ -38,13 +39,14 @@ impl Since {
             at,
             counters: total(clients.iter().map(Arc::as_ref)),
             times: clients.iter().map(|client| client.times()).collect(),
+            not_found: clients.iter().map(|client| client.not_found()).sum(),
             errors: errors(clients),
             span: SpanCounts::new(1),
         }
     }
 
     /// A report of the time since the last one, at `elapsed` after the start. Later events belong to the next report.
-    pub fn tell(
+    pub fn notify(
         &mut self,
         kind: Kind,
         settings: &Settings,
@@ -74,6 +76,7 @@ impl Since {
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
                 others: since(Counter::Other),
+                not_found: now.not_found.saturating_sub(before.not_found),
                 ignored_errors: since(Counter::Error),
                 reconnects: since(Counter::Reconnect),
                 bytes_read: since(Counter::BytesRead),
@@ -152,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_counts_as_transactions_is_told_with_the_events() {
+    fn script_transactions_are_reported_with_the_events() {
         let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
         let clients = [Arc::<Counters>::default()];
         let [mut interval, mut all] = [(); 2].map(|()| Since::now(&clients, Duration::ZERO));
         events(&clients[0], [&mut interval, &mut all], 3, 5);
         clients[0].count_by(Counter::Transaction, 4);
-        let told = all.tell(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1));
-        assert_eq!((told.counts.events, told.threads[0].events, told.latency.avg_ns), (7, 3, 5));
+        let reported = all.notify(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1));
+        assert_eq!((reported.counts.events, reported.threads[0].events, reported.latency.avg_ns), (7, 3, 5));
     }
 
     /// Events of 1 to 100 ms, one of each, so percentile N is N ms.
@@ -171,10 +174,10 @@ mod tests {
         let clients = [Arc::<Counters>::default()];
         let mut all = Since::now(&clients, Duration::ZERO);
         (1..=100).for_each(|ms| all.span.kinds[0].response.add(ms * 1_000_000));
-        let told = all.tell(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1)).percentiles;
-        let asked: Vec<f64> = told.iter().map(|of| of.percent).collect();
-        assert_eq!(asked, [99.0, 50.0, 12.5, 100.0]);
-        for (of, took_ms) in told.iter().zip([99.0, 50.0, 13.0, 100.0]) {
+        let reported = all.notify(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1)).percentiles;
+        let requested: Vec<f64> = reported.iter().map(|of| of.percent).collect();
+        assert_eq!(requested, [99.0, 50.0, 12.5, 100.0]);
+        for (of, took_ms) in reported.iter().zip([99.0, 50.0, 13.0, 100.0]) {
             // No bucket is wider than this.
             assert!((of.latency_ms / took_ms - 1.0).abs() < 0.008, "{of:?} and not {took_ms} ms");
         }
@@ -187,21 +190,21 @@ mod tests {
         let clients = [Arc::<Counters>::default()];
         let at = Duration::from_secs;
         let (mut interval, mut all) = (Since::now(&clients, at(0)), Since::now(&clients, at(0)));
-        let tell = |since: &mut Since, kind, s| since.tell(kind, &settings, &clients, 1, at(s));
+        let notify = |since: &mut Since, kind, s| since.notify(kind, &settings, &clients, 1, at(s));
         events(&clients[0], [&mut interval, &mut all], 30, 5);
-        assert_eq!(tell(&mut interval, Kind::Intermediate, 1).counts.reads, 30);
+        assert_eq!(notify(&mut interval, Kind::Intermediate, 1).counts.reads, 30);
         events(&clients[0], [&mut interval, &mut all], 10, 4);
-        let checkpoint = tell(&mut all, Kind::Cumulative, 3);
+        let checkpoint = notify(&mut all, Kind::Cumulative, 3);
         assert_eq!((checkpoint.interval_s, checkpoint.counts.reads, checkpoint.latency.min_ns), (3.0, 40, 4));
         events(&clients[0], [&mut interval, &mut all], 6, 7);
-        let second = tell(&mut interval, Kind::Intermediate, 4);
+        let second = notify(&mut interval, Kind::Intermediate, 4);
         assert_eq!((second.interval_s, second.counts.reads, second.counts.events), (3.0, 16, 16));
         assert_eq!((second.counts.ignored_errors, second.errors_by_code["1213"]), (16, 16));
         assert_eq!(second.latency, Latency::default(), "closing reports alone tell it");
-        let closing = tell(&mut all, Kind::Cumulative, 5);
+        let closing = notify(&mut all, Kind::Cumulative, 5);
         assert_eq!((closing.interval_s, closing.elapsed_s, closing.counts.reads), (2.0, 5.0, 6));
         assert_eq!(closing.latency, Latency { min_ns: 7, avg_ns: 7, max_ns: 7, sum_ns: 42 });
         assert_eq!((closing.threads[0].events, closing.errors_by_code["1213"]), (6, 6));
-        assert!(tell(&mut all, Kind::Cumulative, 6).errors_by_code.is_empty());
+        assert!(notify(&mut all, Kind::Cumulative, 6).errors_by_code.is_empty());
     }
 }

@@ -1,11 +1,10 @@
 //! A run: the clients, and the reports on their work.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rumba_lab::meter::CpuRoll;
+use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_results::record::QueueKind;
 use rumba_workload_sysbench::cli::OptionSet;
@@ -14,8 +13,11 @@ use rumba_workload_sysbench::cli::report::{self, Closing, Queue, Snapshot, Subje
 use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::output;
 use rumba_workload_sysbench::setup::Events;
 
+use super::ending::{Interrupt, by_closed_output, by_signal};
+use super::not_found::Searches;
 use super::record::Record;
 use super::reports::{Kind, Since};
 use super::script::far_away;
@@ -24,8 +26,8 @@ use super::{Ended, print};
 
 /// The interval at which an interrupt is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// The exit code after an interrupt, as in shells.
-const INTERRUPTED: u8 = 130;
+/// The time that clients get to end after an interrupt.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a test's events and reports.
 pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
@@ -38,28 +40,23 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
             return Err(ended);
         }
     };
-    let interrupt = Arc::new(AtomicBool::new(false));
-    // A second interrupt ends the program at once, as without this handler.
-    let registered = signal_hook::flag::register_conditional_shutdown(
-        signal_hook::consts::SIGINT,
-        INTERRUPTED.into(),
-        interrupt.clone(),
-    )
-    .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
-    if let Err(error) = registered {
+    let interrupt = Interrupt::default();
+    if let Err(error) = interrupt.catch() {
         test.drivers().log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
     }
-    let Ready { made, counters, events, interval, all } = ready;
+    let Ready { made, counters, events, interval, all, searches } = ready;
     let started = Instant::now();
     let mut run = Run {
         test,
         settings,
+        options,
         counters,
         events,
         running: made.start(),
         started,
         interval,
         all,
+        searches,
         interrupt,
         is_warm: settings.warmup.is_zero(),
         is_over: false,
@@ -79,6 +76,7 @@ struct Ready {
     events: Events,
     interval: Since,
     all: Since,
+    searches: Searches,
 }
 
 /// Prepares the events: runs the test's init, makes the clients' shared state, then the clients.
@@ -102,14 +100,16 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     // A fixed number of initial writes takes as long as it takes, so there is no timeout.
     let is_long = options.double("writes-before") > 0.0;
     let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout }, record.clone());
-    let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| {
+    let made = Made::new(&plan, &make, &ThreadCpuRegistry::new()).map_err(|error| {
         let ended = drivers.client_failed(&error);
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
     drop(watch);
     drivers.report(report::THREADS_STARTED);
-    Ok(Ready { made, counters, events, interval, all })
+    // Not those of `--writes_before`, which look for rows in tables that others fill.
+    let searches = Searches::of(&counters);
+    Ok(Ready { made, counters, events, interval, all, searches })
 }
 
 /// Ends the program when clients are not ready in time, because nothing else would end a script that hangs. The
@@ -135,13 +135,16 @@ fn watch_init(timeout: Duration, mut record: Record) -> Option<Sender<()>> {
 struct Run<'a> {
     test: &'a Test<'a>,
     settings: &'a Settings,
+    options: &'a OptionSet,
     counters: Vec<Arc<Counters>>,
     events: Events,
     running: Running,
     started: Instant,
     interval: Since,
     all: Since,
-    interrupt: Arc<AtomicBool>,
+    /// The statements before those that are measured.
+    searches: Searches,
+    interrupt: Interrupt,
     /// Whether events are counted, which they are after the warmup.
     is_warm: bool,
     /// Whether the time is over: events that arrive later do not count as waiting.
@@ -163,7 +166,10 @@ enum Due {
 enum End {
     ByThemselves,
     Forced,
-    Interrupted,
+    /// By this signal.
+    Interrupted(i32),
+    /// The output has no reader any more.
+    OutputClosed,
     /// More `--rate` events are waiting than allowed.
     QueueFull,
 }
@@ -237,20 +243,26 @@ impl Run<'_> {
             if self.running.wait(next) == Waited::AllEnded {
                 return Some(End::ByThemselves);
             }
-            if self.interrupt.load(Relaxed) {
+            if let Some(end) = self.interrupted() {
                 self.running.stop();
-                self.running.wait(Instant::now() + Duration::from_secs(1));
-                return Some(End::Interrupted);
-            }
-            if self.is_queue_full() {
-                self.running.stop();
-                self.running.wait(Instant::now() + Duration::from_secs(1));
-                return Some(End::QueueFull);
+                self.running.wait(Instant::now() + GRACE);
+                return Some(end);
             }
             if next >= until {
                 return None;
             }
         }
+    }
+
+    /// The reason to end the clients before their time, if there is one.
+    fn interrupted(&self) -> Option<End> {
+        if let Some(signal) = self.interrupt.received() {
+            return Some(End::Interrupted(signal));
+        }
+        if output::is_closed() {
+            return Some(End::OutputClosed);
+        }
+        self.is_queue_full().then_some(End::QueueFull)
     }
 
     /// Whether more `--rate` events are waiting than allowed.
@@ -295,6 +307,7 @@ impl Run<'_> {
         self.is_warm = true;
         let from_now = || Since::now(&self.counters, Duration::ZERO);
         (self.interval, self.all) = (from_now(), from_now());
+        self.searches = Searches::of(&self.counters);
         self.limit();
     }
 
@@ -309,15 +322,15 @@ impl Run<'_> {
     /// them.
     fn subject(&self) -> Subject {
         let are_counted = || self.counters.iter().any(|client| client.statements().iter().any(|&count| count > 0));
-        if self.test.drivers().are_asked_for() || are_counted() { Subject::Sql } else { Subject::Other }
+        if self.test.drivers().are_requested_for() || are_counted() { Subject::Sql } else { Subject::Other }
     }
 
     fn report_interval(&mut self) {
         self.collect();
         let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
         let queue = self.queue();
-        let told = self.interval.tell(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
-        let snapshot = Snapshot { queue, ..told };
+        let reported = self.interval.notify(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
+        let snapshot = Snapshot { queue, ..reported };
         self.record.document.add_interval(&snapshot);
         if !self.test.hook("report_intermediate", &stat(&snapshot)) {
             self.test.drivers().report(&self.test.intermediate(&snapshot, self.subject()));
@@ -329,26 +342,37 @@ impl Run<'_> {
         let since_start = self.settings.warmup + self.started.elapsed();
         self.test.drivers().report(&report::checkpoint(since_start.as_secs_f64()));
         let snapshot = self.cumulative(0);
-        self.tell_cumulative(&snapshot);
+        self.report_cumulative(&snapshot);
         self.record.document.add_checkpoint(&snapshot);
     }
 
     /// A snapshot since the last checkpoint, or since the start.
     fn cumulative(&mut self, unfinished: u32) -> Snapshot {
         let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
-        let mut snapshot = self.all.tell(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
+        let mut snapshot = self.all.notify(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
         snapshot.unfinished_events = unfinished;
         snapshot.statements = self.test.drivers().statement_times();
         snapshot
     }
 
-    fn tell_cumulative(&self, snapshot: &Snapshot) {
+    fn report_cumulative(&self, snapshot: &Snapshot) {
         if !snapshot.histogram.is_empty() {
             self.test.drivers().report(&report::histogram(snapshot));
         }
         if !self.test.hook("report_cumulative", &stat(snapshot)) {
             let closing = Closing { layout: self.settings.layout, subject: self.subject(), debug: self.settings.debug };
             self.test.drivers().report(&self.test.cumulative(snapshot, closing));
+            self.test.drivers().report(&report::ignored_errors(snapshot));
+        }
+    }
+
+    /// Says once why statements found no row. It asks the database, so it does not delay an end by force.
+    fn warn_of_rows_not_found(&mut self) {
+        let drivers = self.test.drivers();
+        let searches = Searches::of(&self.counters).since(self.searches);
+        if let Some(words) = searches.warning(self.test.name(), self.options, drivers) {
+            drivers.log(Level::Warning, &words);
+            self.record.document.add_warning(&words);
         }
     }
 
@@ -365,7 +389,10 @@ impl Run<'_> {
             let snapshot = self.cumulative(unfinished);
             // As in sysbench: a reader of the report alone must not take the part for the whole.
             if !is_broken {
-                self.tell_cumulative(&snapshot);
+                self.report_cumulative(&snapshot);
+            }
+            if !is_broken && end == End::ByThemselves {
+                self.warn_of_rows_not_found();
             }
             self.record.document.finish(&snapshot);
         }
@@ -391,7 +418,8 @@ impl Run<'_> {
             End::ByThemselves => None,
             End::Forced => Some(Ended::run(&Failure::ForcedShutdown)),
             End::QueueFull => Some(Ended::run(&Failure::QueueFull)),
-            End::Interrupted => Some(Ended::after(INTERRUPTED, "interrupted")),
+            End::Interrupted(signal) => Some(by_signal(signal)),
+            End::OutputClosed => Some(by_closed_output()),
         };
         let of_client = self.running.failure().map(|error| self.test.drivers().client_failed(error));
         of_client.or(of_run)

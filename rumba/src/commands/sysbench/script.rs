@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{Client, ClientAddress, Pace};
-use rumba_lab::meter::CpuRoll;
+use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
 use rumba_results::record::DriverKind;
@@ -143,7 +143,8 @@ impl Script {
         let place = rumba_engine_api::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
-        let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.drivers.client_failed(&error))?;
+        let made =
+            Made::new(&plan, &make, &ThreadCpuRegistry::new()).map_err(|error| self.drivers.client_failed(&error))?;
         let mut running = made.start();
         running.wait(far_away());
         let failure = running.failure().cloned();

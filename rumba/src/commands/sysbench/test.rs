@@ -80,8 +80,8 @@ impl Test<'_> {
 
     /// The driver of the clients. Clients without a server block, so each has its own thread.
     pub fn driving(&self, settings: &Settings) -> Driving {
-        let (clients, asked) = (settings.threads, settings.client_driver);
-        let asked = match asked {
+        let (clients, requested) = (settings.threads, settings.client_driver);
+        let requested = match requested {
             ClientDriver::Auto => DriverKind::Auto,
             ClientDriver::Threads => DriverKind::Threads,
             ClientDriver::Loops => DriverKind::Loops,
@@ -90,7 +90,7 @@ impl Test<'_> {
             Test::Script(script) if !script.drivers.is_embedded() => {
                 // It is unknown whether the server is on this host; in a benchmark on one machine, most are.
                 let place = ProcessLocation::Server { pid: Some(0), data_dir: None };
-                Driving::choose(asked, &place, clients)
+                Driving::choose(requested, &place, clients)
             }
             _ => Driving::choose(DriverKind::Threads, &ProcessLocation::Embedded, clients),
         }

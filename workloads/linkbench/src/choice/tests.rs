@@ -71,7 +71,7 @@ fn the_published_shares_of_ids_have_no_or_one_link() {
 }
 
 #[test]
-fn multigets_ask_for_2_6_ids_on_average_and_never_for_too_many() {
+fn multigets_request_2_6_ids_on_average_within_the_limit() {
     let config = config(&[("maxid1", "1000001")]);
     let choice = Choice::new(&config);
     let mut random = Random::seed_from_u64(4);

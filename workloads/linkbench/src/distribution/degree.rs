@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_and_the_steps_tell_the_same_story() {
+    fn degree_by_rank_agrees_with_the_steps() {
         for n in [1, 2, 3, 10, 1000, 100_000] {
             for cap in [0, 1, 7, 100, u64::MAX] {
                 let degrees = Degrees::new(TABLE_2017, n, cap);

@@ -37,7 +37,7 @@ pub struct DocumentGraph {
 const MOST_TRIES: u32 = 100;
 
 /// The growth is unknown, because commands do not report the length of what they replace or remove.
-fn untold(there: bool) -> Written {
+fn unreported(there: bool) -> Written {
     Written { there, growth: None }
 }
 
@@ -176,7 +176,7 @@ impl DocumentGraph {
     async fn put_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         self.session.begin().await?;
         let written = self.write_link(link).await;
-        self.session.end(written).await.map(untold)
+        self.session.end(written).await.map(unreported)
     }
 }
 
@@ -218,7 +218,7 @@ impl GraphStore for DocumentGraph {
             update: self.update.write(|of| of.document("$set", |of| schema::put_node_change(of, node))),
             upsert: false,
         };
-        Ok(untold(self.session.change(Command::Update { of: NODES, update }).await?.matched > 0))
+        Ok(unreported(self.session.change(Command::Update { of: NODES, update }).await?.matched > 0))
     }
 
     async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
@@ -226,7 +226,7 @@ impl GraphStore for DocumentGraph {
             of.int("_id", number(id));
             of.small("type", NODE_TYPE as i32);
         });
-        Ok(untold(self.session.change(Command::Delete { from: NODES, filter, all: false }).await?.matched > 0))
+        Ok(unreported(self.session.change(Command::Delete { from: NODES, filter, all: false }).await?.matched > 0))
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {

@@ -213,11 +213,11 @@ fn each_kind_of_write_that_is_gone_is_lost() {
         ("node 2 was deleted, something else is there", 1, |graph| graph.put_node(&node(2, b"loaded"))),
         ("node 3 was written, it is not there", 1, |graph| drop(graph.nodes.remove(&3))),
     ];
-    for (told, lost, damage) in cases {
+    for (reported, lost, damage) in cases {
         let (world, _) = World::worked();
         world.damage(damage);
-        assert_eq!(world.lost(), (lost, 7), "{told}");
-        assert_eq!(world.look().0.examples[0], told);
+        assert_eq!(world.lost(), (lost, 7), "{reported}");
+        assert_eq!(world.look().0.examples[0], reported);
     }
 }
 

@@ -3,7 +3,7 @@
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Param};
 
-use super::{SqlGraph, int, link_params, untold};
+use super::{SqlGraph, int, link_params, unreported};
 use crate::graph::{Link, LinkKey, Written};
 use crate::profile::WriteStyle;
 use crate::sql_text::{Sql, Upserted};
@@ -19,14 +19,14 @@ impl SqlGraph {
     /// 2011: one upsert makes the link visible; an update writes the rest if it was there.
     pub(super) async fn upsert(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         let result = self.upsert_within(link).await;
-        self.statements.end(result.map(|met| untold(met != Upserted::New)), true).await
+        self.statements.end(result.map(|met| unreported(met != Upserted::New)), true).await
     }
 
     async fn upsert_within(&mut self, link: &Link<'_>) -> Result<Upserted, EngineError> {
         let values = link_params(link);
         let mut version = None;
         let answer = self.statements.begin(Sql::UpsertLink, &values, &mut |row| version = Some(row.int(0))).await?;
-        let met = Upserted::told(answer.affected, version);
+        let met = Upserted::reported(answer.affected, version);
         if met != Upserted::Same {
             let change = if met == Upserted::New { i64::from(link.visible) } else { by(link.visible) };
             self.add_to_count(link, change).await?;
@@ -40,17 +40,17 @@ impl SqlGraph {
     /// 2017: an add takes the link to be new.
     pub(super) async fn insert_or_overwrite(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         if self.insert(link).await? {
-            return Ok(untold(false));
+            return Ok(unreported(false));
         }
-        if self.overwrite(link).await? { Ok(untold(true)) } else { Err(CROSSED) }
+        if self.overwrite(link).await? { Ok(unreported(true)) } else { Err(CROSSED) }
     }
 
     /// 2017: an update assumes that the link exists.
     pub(super) async fn overwrite_or_insert(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         if self.overwrite(link).await? {
-            return Ok(untold(true));
+            return Ok(unreported(true));
         }
-        if self.insert(link).await? { Ok(untold(false)) } else { Err(CROSSED) }
+        if self.insert(link).await? { Ok(unreported(false)) } else { Err(CROSSED) }
     }
 
     /// A transaction that inserts the link; false if it exists already. The server's lock on the row ends with the

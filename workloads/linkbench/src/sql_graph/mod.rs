@@ -25,7 +25,7 @@ pub struct SqlGraph {
 }
 
 /// The growth is unknown, because statements do not report the length of what they replace or remove.
-fn untold(there: bool) -> Written {
+fn unreported(there: bool) -> Written {
     Written { there, growth: None }
 }
 
@@ -84,8 +84,8 @@ impl SqlGraph {
     /// # Errors
     /// A statement that the engine refuses.
     pub fn verifier(mut session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self, EngineError> {
-        for told in sql_text::text(session.dialect())?.before_scans {
-            session.run(told)?;
+        for reported in sql_text::text(session.dialect())?.before_scans {
+            session.run(reported)?;
         }
         Self::new(session, style, sql_text::SCANS)
     }
@@ -140,11 +140,11 @@ impl GraphStore for SqlGraph {
     }
 
     async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
-        Ok(untold(self.statements.change(Sql::UpdateNode, &node_params(node)).await?.matched > 0))
+        Ok(unreported(self.statements.change(Sql::UpdateNode, &node_params(node)).await?.matched > 0))
     }
 
     async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
-        Ok(untold(self.statements.change(Sql::DeleteNode, &[int(id), int(NODE_TYPE.into())]).await?.affected > 0))
+        Ok(unreported(self.statements.change(Sql::DeleteNode, &[int(id), int(NODE_TYPE.into())]).await?.affected > 0))
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {

@@ -133,7 +133,7 @@ pub enum Upserted {
 impl Upserted {
     /// MySQL counts one affected row for an insert, two for a changed row and none for an unchanged one. SQLite and
     /// PostgreSQL count one for both, and therefore return the version: -1 for a changed row.
-    pub fn told(affected: u64, version: Option<i64>) -> Self {
+    pub fn reported(affected: u64, version: Option<i64>) -> Self {
         match (version, affected) {
             (Some(version), _) if version < 0 => Upserted::Turned,
             (Some(_), _) | (None, 1) => Upserted::New,
@@ -283,14 +283,14 @@ mod tests {
     fn every_value_has_its_number_and_every_number_a_value() {
         let text = postgresql::text();
         for sql in ALL {
-            let told = &text.statement(sql).sql;
-            assert!(!told.contains([':', '?']), "{sql:?} mentions what it is not given: {told}");
+            let reported = &text.statement(sql).sql;
+            assert!(!reported.contains([':', '?']), "{sql:?} mentions what it is not given: {reported}");
             let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
             let mut numbers: Vec<usize> =
-                told.split('$').skip(1).map(|part| part[..digits(part)].parse().unwrap_or(0)).collect();
+                reported.split('$').skip(1).map(|part| part[..digits(part)].parse().unwrap_or(0)).collect();
             numbers.sort_unstable();
             numbers.dedup();
-            assert!(numbers.into_iter().eq(1..=sql.values().len() + sql.ids()), "{sql:?}: {told}");
+            assert!(numbers.into_iter().eq(1..=sql.values().len() + sql.ids()), "{sql:?}: {reported}");
         }
     }
 
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn multigets_rise_to_the_most_that_may_be_asked_for() {
+    fn multigets_grow_to_the_largest_allowed_size() {
         for text in [sqlite::text(), mysql::text(), postgresql::text()] {
             assert!(text.multigets.windows(2).all(|pair| pair[0].ids() < pair[1].ids()));
             assert_eq!(text.multigets.last().map(|sql| sql.ids()), Some(crate::graph::MULTIGET_MAX));

@@ -17,12 +17,12 @@ pub struct Server {
     pub conflicts: Option<&'static str>,
     /// Statements by their beginning, in order of arrival; a `+` before one means that another answer was still
     /// pending.
-    pub told: Vec<String>,
+    pub reported: Vec<String>,
     /// The statements that were prepared.
     pub prepared: Vec<String>,
     /// The number of statements, including unrecorded ones.
     pub statements: u64,
-    /// Leaves [`Server::told`] unchanged, because counted code must not allocate.
+    /// Leaves [`Server::reported`] unchanged, because counted code must not allocate.
     pub is_quiet: bool,
 }
 
@@ -103,7 +103,7 @@ impl SqlSession for ServerSession {
         server.statements += 1;
         if !server.is_quiet {
             let ahead = if self.pending.is_empty() { "" } else { "+" };
-            server.told.push(format!("{ahead}{}", self.texts[statement.0]));
+            server.reported.push(format!("{ahead}{}", self.texts[statement.0]));
         }
         self.pending.push_back(statement.0);
         Ok(())
@@ -141,7 +141,7 @@ impl SqlSession for ServerSession {
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
-        self.server.lock().unwrap().told.push(sql.to_owned());
+        self.server.lock().unwrap().reported.push(sql.to_owned());
         Ok(())
     }
 }

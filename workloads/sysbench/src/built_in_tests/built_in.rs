@@ -72,21 +72,21 @@ impl BuiltInTest {
         Self { folder: folder.to_owned(), ..self }
     }
 
-    /// Makes the files, if the test has any. `tell` receives messages as they occur; the random bytes of `--validate`
+    /// Makes the files, if the test has any. `notify` receives messages as they occur; the random bytes of `--validate`
     /// are drawn from the seed.
     ///
     /// # Errors
     /// A file cannot be made or written.
-    pub fn prepare(&self, seed: u64, tell: &mut dyn FnMut(&str)) -> Result<(), Failure> {
-        let Test::FileIo(asked) = &self.test else { return Ok(()) };
+    pub fn prepare(&self, seed: u64, notify: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+        let Test::FileIo(requested) = &self.test else { return Ok(()) };
         let random = self.settings.validate.then(|| Random::new(seed, 0, Shapes::default()));
-        fileio::prepare(&self.folder, asked, random, tell)
+        fileio::prepare(&self.folder, requested, random, notify)
     }
 
-    /// Removes the files, if the test has any. `tell` receives messages.
-    pub fn cleanup(&self, tell: &mut dyn FnMut(&str)) {
-        if let Test::FileIo(asked) = &self.test {
-            fileio::cleanup(&self.folder, asked, tell);
+    /// Removes the files, if the test has any. `notify` receives messages.
+    pub fn cleanup(&self, notify: &mut dyn FnMut(&str)) {
+        if let Test::FileIo(requested) = &self.test {
+            fileio::cleanup(&self.folder, requested, notify);
         }
     }
 
@@ -94,20 +94,22 @@ impl BuiltInTest {
     pub fn mode_text(&self) -> String {
         let more = |text: &str| if self.settings.verbosity >= Rank::Info { text.to_owned() } else { String::new() };
         match &self.test {
-            Test::Cpu(asked) => more("Doing CPU performance benchmark\n\n") + &built_in::cpu_mode(asked.max_prime),
-            Test::Memory(asked) => built_in::memory_mode(asked),
+            Test::Cpu(requested) => {
+                more("Doing CPU performance benchmark\n\n") + &built_in::cpu_mode(requested.max_prime)
+            }
+            Test::Memory(requested) => built_in::memory_mode(requested),
             Test::Threads(ThreadsSettings { yields, locks }) => more(&format!(
                 "Doing thread subsystem performance test\nThread yields per test: {yields} Locks used: {locks}\n"
             )),
             Test::Mutex(_) => more("Doing mutex performance test\n"),
-            Test::FileIo(asked) => built_in::file_mode(asked, &self.settings),
+            Test::FileIo(requested) => built_in::file_mode(requested, &self.settings),
         }
     }
 
     /// The intermediate report.
     pub fn intermediate(&self, snapshot: &Snapshot) -> String {
         match &self.test {
-            Test::Memory(asked) => built_in::memory_intermediate(snapshot, asked),
+            Test::Memory(requested) => built_in::memory_intermediate(snapshot, requested),
             Test::FileIo(_) => built_in::file_intermediate(snapshot),
             Test::Cpu(_) | Test::Threads(_) | Test::Mutex(_) => report::intermediate(snapshot, Subject::Other),
         }
@@ -118,7 +120,7 @@ impl BuiltInTest {
         let closing = Closing { subject: Subject::Other, ..closing };
         match &self.test {
             Test::Cpu(_) => built_in::cpu_cumulative(snapshot, closing),
-            Test::Memory(asked) => built_in::memory_cumulative(snapshot, asked, closing),
+            Test::Memory(requested) => built_in::memory_cumulative(snapshot, requested, closing),
             Test::FileIo(_) => built_in::file_cumulative(snapshot, closing),
             Test::Threads(_) | Test::Mutex(_) => report::cumulative(snapshot, closing),
         }
@@ -131,15 +133,15 @@ impl BuiltInTest {
     pub fn start(&self) -> Result<Started, Failure> {
         let threads = self.settings.threads;
         let shared = match &self.test {
-            Test::Cpu(asked) => Shared::Cpu { max_prime: asked.max_prime },
-            Test::Memory(asked) => Shared::Memory(Blocks::new(asked, threads)?),
-            Test::Threads(asked) => Shared::Threads(Arc::new(threads::Locks::new(asked))),
-            Test::Mutex(asked) => Shared::Mutex(Arc::new(mutex::Locks::new(asked))),
-            Test::FileIo(asked) => {
+            Test::Cpu(requested) => Shared::Cpu { max_prime: requested.max_prime },
+            Test::Memory(requested) => Shared::Memory(Blocks::new(requested, threads)?),
+            Test::Threads(requested) => Shared::Threads(Arc::new(threads::Locks::new(requested))),
+            Test::Mutex(requested) => Shared::Mutex(Arc::new(mutex::Locks::new(requested))),
+            Test::FileIo(requested) => {
                 // A run always has a mode.
-                let test = asked.test.unwrap_or(FileTest::SequentialRead);
+                let test = requested.test.unwrap_or(FileTest::SequentialRead);
                 let validated_threads = self.settings.validate.then_some(threads);
-                Shared::Files(Arc::new(OpenFiles::open(&self.folder, asked, test, validated_threads)?))
+                Shared::Files(Arc::new(OpenFiles::open(&self.folder, requested, test, validated_threads)?))
             }
         };
         // `memory` has its own limit.
@@ -230,7 +232,7 @@ mod tests {
 
     /// From test_memory.t, but smaller: `--events` is no limit.
     #[test]
-    fn memory_goes_through_as_many_bytes_as_asked_for() {
+    fn memory_test_transfers_the_requested_number_of_bytes() {
         for scope in ["global", "local"] {
             for operation in ["read", "write", "none"] {
                 for mode in ["seq", "rnd"] {
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_tell_of_no_database() {
+    fn reports_mention_no_database() {
         let snapshot = Snapshot { interval_s: 1.0, elapsed_s: 1.0, ..Snapshot::default() };
         let closing = Closing { layout: Layout::V1_1, subject: Subject::Sql, debug: false };
         for (name, begins) in [
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_tells_what_it_is_about_to_do() {
+    fn test_announces_its_next_step() {
         assert_eq!(test("cpu", &[("cpu-max-prime", "7")]).mode_text(), "Prime numbers limit: 7\n\n");
         assert_eq!(test("mutex", &[]).mode_text(), "");
         assert_eq!(test("mutex", &[("verbosity", "4")]).mode_text(), "Doing mutex performance test\n");

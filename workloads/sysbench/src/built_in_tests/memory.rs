@@ -13,7 +13,7 @@ use crate::built_in_tests::task::Task;
 
 /// The blocks of all threads.
 pub(crate) struct Blocks {
-    asked: MemorySettings,
+    requested: MemorySettings,
     /// One, or one for each thread.
     blocks: Vec<Arc<Pages>>,
     threads: u32,
@@ -21,24 +21,24 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Allocates the blocks. As in sysbench, this thread writes all of them first, so they are near its processor.
-    pub(crate) fn new(asked: &MemorySettings, threads: u32) -> Result<Self, Failure> {
-        let is_shared = asked.scope == MemoryScope::Global;
-        let bytes = usize::try_from(asked.block_bytes).unwrap_or(usize::MAX);
+    pub(crate) fn new(requested: &MemorySettings, threads: u32) -> Result<Self, Failure> {
+        let is_shared = requested.scope == MemoryScope::Global;
+        let bytes = usize::try_from(requested.block_bytes).unwrap_or(usize::MAX);
         let block = |thread: u32| {
             let whose = if is_shared { String::new() } else { format!(" for thread #{thread}") };
-            let failed = |error| failed(asked, &format!("Failed to allocate buffer{whose}!"), &error);
-            Pages::new(bytes, asked.huge_pages).map(Arc::new).map_err(failed)
+            let failed = |error| failed(requested, &format!("Failed to allocate buffer{whose}!"), &error);
+            Pages::new(bytes, requested.huge_pages).map(Arc::new).map_err(failed)
         };
         let number = if is_shared { 1 } else { threads };
         let blocks = (0..number).map(block).collect::<Result<_, _>>()?;
-        Ok(Self { asked: *asked, blocks, threads })
+        Ok(Self { requested: *requested, blocks, threads })
     }
 
     /// The task of one thread.
     pub(crate) fn task(&self, thread: u32, random: Random) -> Memory {
-        let words = self.asked.block_bytes / size_of::<usize>() as u64;
+        let words = self.requested.block_bytes / size_of::<usize>() as u64;
         Memory {
-            asked: self.asked,
+            requested: self.requested,
             events: self.events_of_thread(),
             block: self.blocks[thread as usize % self.blocks.len()].clone(),
             words: words as usize,
@@ -49,14 +49,14 @@ impl Blocks {
 
     /// `None` without a limit. A remainder is left out.
     fn events_of_thread(&self) -> Option<u64> {
-        let total_bytes = self.asked.total_bytes;
-        (total_bytes > 0).then(|| total_bytes / self.asked.block_bytes / u64::from(self.threads))
+        let total_bytes = self.requested.total_bytes;
+        (total_bytes > 0).then(|| total_bytes / self.requested.block_bytes / u64::from(self.threads))
     }
 }
 
-fn failed(asked: &MemorySettings, words: &str, error: &std::io::Error) -> Failure {
-    if asked.huge_pages {
-        let pool = format!("Failed to allocate {} bytes from HugeTLB memory.", asked.block_bytes);
+fn failed(requested: &MemorySettings, words: &str, error: &std::io::Error) -> Failure {
+    if requested.huge_pages {
+        let pool = format!("Failed to allocate {} bytes from HugeTLB memory.", requested.block_bytes);
         return Failure::system(&pool, error).and(Rank::Fatal, words);
     }
     Failure::system(words, error)
@@ -64,7 +64,7 @@ fn failed(asked: &MemorySettings, words: &str, error: &std::io::Error) -> Failur
 
 /// One thread.
 pub(crate) struct Memory {
-    asked: MemorySettings,
+    requested: MemorySettings,
     /// That are left.
     events: Option<u64>,
     block: Arc<Pages>,
@@ -84,7 +84,7 @@ impl Task for Memory {
     }
 
     fn execute(&mut self, (): ()) -> Result<(), Failure> {
-        if self.asked.is_random {
+        if self.requested.is_random {
             self.at_random()
         } else {
             self.in_order()
@@ -98,7 +98,7 @@ impl Memory {
     fn in_order(&self) {
         // Copied out of `self`, which would be read again after each barrier.
         let (start, words, thread) = (self.block.start().cast::<usize>(), self.words, self.thread);
-        match self.asked.operation {
+        match self.requested.operation {
             MemoryOperation::None => (0..words).for_each(|_| barrier()),
             // SAFETY: the block has this many words.
             MemoryOperation::Read => (0..words - 1).for_each(|word| read(unsafe { start.add(word) })),
@@ -112,7 +112,7 @@ impl Memory {
         let last = (words - 1) as u32;
         for turn in 0..words {
             let drawn = self.random.default(0, last) as usize;
-            match self.asked.operation {
+            match self.requested.operation {
                 MemoryOperation::None => _ = std::hint::black_box(drawn),
                 // SAFETY: the block has this many words.
                 MemoryOperation::Read => read(unsafe { start.add(drawn) }),
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::random::Shapes;
 
-    fn asked(operation: MemoryOperation, scope: MemoryScope, is_random: bool) -> MemorySettings {
+    fn requested(operation: MemoryOperation, scope: MemoryScope, is_random: bool) -> MemorySettings {
         MemorySettings { block_bytes: 4096, total_bytes: 1 << 20, scope, huge_pages: false, operation, is_random }
     }
 
@@ -159,19 +159,19 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_the_bytes_that_are_asked_for() {
-        let asked = asked(MemoryOperation::Read, MemoryScope::Global, false);
-        let blocks = Blocks::new(&asked, 3).unwrap();
+    fn threads_share_the_requested_bytes() {
+        let requested = requested(MemoryOperation::Read, MemoryScope::Global, false);
+        let blocks = Blocks::new(&requested, 3).unwrap();
         let mut task = task(&blocks, 2);
         // 256 blocks, 85 for each of three.
         assert_eq!(std::iter::from_fn(|| task.next()).count(), 85);
-        let endless = Blocks::new(&MemorySettings { total_bytes: 0, ..asked }, 3).unwrap();
+        let endless = Blocks::new(&MemorySettings { total_bytes: 0, ..requested }, 3).unwrap();
         assert_eq!(endless.events_of_thread(), None);
     }
 
     #[test]
     fn writes_in_order_write_all_but_the_last_word() {
-        let blocks = Blocks::new(&asked(MemoryOperation::Write, MemoryScope::Local, false), 3).unwrap();
+        let blocks = Blocks::new(&requested(MemoryOperation::Write, MemoryScope::Local, false), 3).unwrap();
         for thread in 0..3 {
             task(&blocks, thread).execute(()).unwrap();
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn writes_at_random_write_all_over_one_block() {
-        let blocks = Blocks::new(&asked(MemoryOperation::Write, MemoryScope::Global, true), 2).unwrap();
+        let blocks = Blocks::new(&requested(MemoryOperation::Write, MemoryScope::Global, true), 2).unwrap();
         let mut task = task(&blocks, 1);
         (0..20).for_each(|_| task.execute(()).unwrap());
         let words = words(&blocks, 0);
@@ -197,7 +197,7 @@ mod tests {
     fn nothing_else_writes() {
         for operation in [MemoryOperation::Read, MemoryOperation::None] {
             for is_random in [false, true] {
-                let blocks = Blocks::new(&asked(operation, MemoryScope::Global, is_random), 1).unwrap();
+                let blocks = Blocks::new(&requested(operation, MemoryScope::Global, is_random), 1).unwrap();
                 task(&blocks, 0).execute(()).unwrap();
                 assert_eq!(words(&blocks, 0), vec![0; 512]);
             }
@@ -206,10 +206,11 @@ mod tests {
 
     #[test]
     fn memory_that_is_not_there_is_refused_in_sysbenchs_words() {
-        let asked = MemorySettings { block_bytes: 1 << 62, ..asked(MemoryOperation::Read, MemoryScope::Local, false) };
-        let words = Blocks::new(&asked, 1).err().unwrap().to_string();
+        let requested =
+            MemorySettings { block_bytes: 1 << 62, ..requested(MemoryOperation::Read, MemoryScope::Local, false) };
+        let words = Blocks::new(&requested, 1).err().unwrap().to_string();
         assert!(words.starts_with("FATAL: Failed to allocate buffer for thread #0! errno = 12 ("), "{words}");
-        let huge = MemorySettings { huge_pages: true, ..asked };
+        let huge = MemorySettings { huge_pages: true, ..requested };
         let words = Blocks::new(&huge, 1).err().unwrap().to_string();
         assert!(words.starts_with("FATAL: Failed to allocate 4611686018427387904 bytes from HugeTLB memory. errno = "));
         assert!(words.ends_with("\nFATAL: Failed to allocate buffer for thread #0!"), "{words}");

@@ -21,14 +21,14 @@ struct Padded {
 /// The shared state of all threads.
 pub(crate) struct Locks {
     mutexes: Box<[Padded]>,
-    asked: MutexSettings,
+    requested: MutexSettings,
     number: AtomicU32,
 }
 
 impl Locks {
-    pub(crate) fn new(asked: &MutexSettings) -> Self {
-        let mutexes = (0..asked.mutexes).map(|_| Padded { mutex: PosixMutex::new(), room: [0; 256] }).collect();
-        Self { mutexes, asked: *asked, number: AtomicU32::new(0) }
+    pub(crate) fn new(requested: &MutexSettings) -> Self {
+        let mutexes = (0..requested.mutexes).map(|_| Padded { mutex: PosixMutex::new(), room: [0; 256] }).collect();
+        Self { mutexes, requested: *requested, number: AtomicU32::new(0) }
     }
 }
 
@@ -53,10 +53,10 @@ impl Task for Mutex {
     }
 
     fn execute(&mut self, (): ()) -> Result<(), Failure> {
-        let Locks { mutexes, asked, number } = &*self.locks;
-        for _ in 0..asked.locks {
-            let mutex = &mutexes[self.random.uniform(0, asked.mutexes - 1) as usize].mutex;
-            (0..asked.loops).for_each(|_| barrier());
+        let Locks { mutexes, requested, number } = &*self.locks;
+        for _ in 0..requested.locks {
+            let mutex = &mutexes[self.random.uniform(0, requested.mutexes - 1) as usize].mutex;
+            (0..requested.loops).for_each(|_| barrier());
             // Threads that hold different mutexes lose each other's additions, as in sysbench; an atomic addition would
             // be another test.
             mutex.locked(|| number.store(number.load(Relaxed).wrapping_add(1), Relaxed));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_takes_as_many_locks_as_asked_for_and_is_done() {
+    fn thread_takes_the_requested_number_of_locks_and_finishes() {
         let locks = Arc::new(Locks::new(&MutexSettings { mutexes: 7, locks: 100, loops: 5 }));
         for number in 0..3 {
             let mut task = task(&locks, number);

@@ -18,9 +18,9 @@ pub(crate) struct Locks {
 
 impl Locks {
     /// Adjacent mutexes, as in sysbench: neighbours share cache lines.
-    pub(crate) fn new(asked: &ThreadsSettings) -> Self {
-        let mutexes = (0..asked.locks).map(|_| PosixMutex::new()).collect();
-        Self { mutexes, yields: asked.yields, events: AtomicU32::new(0) }
+    pub(crate) fn new(requested: &ThreadsSettings) -> Self {
+        let mutexes = (0..requested.locks).map(|_| PosixMutex::new()).collect();
+        Self { mutexes, yields: requested.yields, events: AtomicU32::new(0) }
     }
 }
 

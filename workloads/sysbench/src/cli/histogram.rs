@@ -230,9 +230,9 @@ mod tests {
     proptest! {
         /// Half a bucket is 0.9% of the value.
         #[test]
-        fn a_value_is_told_to_a_hundredth(value in 1e-3..1e5_f64, percent in 1.0..100.0_f64) {
-            let told = of([value; 100]).percentile(percent);
-            prop_assert!((told / value - 1.0).abs() < 0.01, "{value}: {told}");
+        fn value_is_printed_to_two_decimals(value in 1e-3..1e5_f64, percent in 1.0..100.0_f64) {
+            let reported = of([value; 100]).percentile(percent);
+            prop_assert!((reported / value - 1.0).abs() < 0.01, "{value}: {reported}");
         }
 
         #[test]

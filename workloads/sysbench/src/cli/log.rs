@@ -52,14 +52,14 @@ impl Log {
     }
 
     /// Whether lines of this importance are printed.
-    pub fn tells(&self, rank: Rank) -> bool {
+    pub fn reports(&self, rank: Rank) -> bool {
         rank <= self.verbosity
     }
 
     /// The text to print for a message, line end included. It is empty if the message is not important enough, or
     /// repeats the last one. Equal errors of a thousand threads are therefore one line, and their number.
     pub fn line(&mut self, rank: Rank, text: &str) -> String {
-        if !self.tells(rank) {
+        if !self.reports(rank) {
             return String::new();
         }
         if text == self.last && !text.is_empty() {
@@ -74,7 +74,7 @@ impl Log {
     /// The text to print for a report, whose lines are never repeats. sysbench takes the empty line between two reports
     /// for a repeat, and says so.
     pub fn report(&mut self, text: &str) -> String {
-        if !self.tells(Rank::Notice) {
+        if !self.reports(Rank::Notice) {
             return String::new();
         }
         let repeated = self.repeated();
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(log.report("Throughput:\n"), "");
         assert_eq!(log.line(Rank::Warning, "hm"), "WARNING: hm\n");
         assert_eq!(log.line(Rank::Fatal, "no"), "FATAL: no\n");
-        assert!(log.tells(Rank::Warning) && !log.tells(Rank::Notice));
+        assert!(log.reports(Rank::Warning) && !log.reports(Rank::Notice));
         assert_eq!(Rank::of(3), Some(Rank::Notice));
         assert_eq!(Rank::of(6), None);
     }

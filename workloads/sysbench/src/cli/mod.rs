@@ -14,13 +14,15 @@
 //! ```
 //!
 //! Names, defaults, line formats and error messages are sysbench's, because scripts and parsers rely on them. They are
-//! those of version 1.1 (its main branch). Comments mark differences of the release 1.0.20, and intentional differences
-//! of rumba. The explanations are rumba's own.
+//! those of version 1.1 (its main branch), except for the closing report, which has the layout of the release 1.0.20
+//! unless [`layout`] finds another. Comments mark other differences of 1.0.20, and intentional differences of rumba. The
+//! explanations are rumba's own.
 
 pub mod command_line;
 pub mod failure;
 pub mod help;
 pub mod histogram;
+pub mod layout;
 pub mod log;
 pub mod options;
 pub mod refusal;

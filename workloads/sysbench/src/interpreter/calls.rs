@@ -39,11 +39,11 @@ enum Argument<'a> {
 impl Interpreter {
     /// Calls a function; returns whether its answer was true. The call may run on a fiber, which may be left in the
     /// middle. That is safe because no frames of mlua lie between, and the frames there have nothing to drop.
-    fn ask(&self, path: &[&str], argument: Argument<'_>) -> Result<Option<bool>, String> {
-        let mut asked = FunctionCall { path, argument, answer: None };
+    fn fetch(&self, path: &[&str], argument: Argument<'_>) -> Result<Option<bool>, String> {
+        let mut requested = FunctionCall { path, argument, answer: None };
         // SAFETY: the state is the interpreter's, and the call's data exists until the call has returned.
-        let ended = unsafe { ffi::lua_cpcall(self.state.0, ask, (&raw mut asked).cast()) };
-        if ended == ffi::LUA_OK { Ok(asked.answer) } else { Err(self.take_words()) }
+        let ended = unsafe { ffi::lua_cpcall(self.state.0, fetch, (&raw mut requested).cast()) };
+        if ended == ffi::LUA_OK { Ok(requested.answer) } else { Err(self.take_words()) }
     }
 
     /// Takes an error's message from the stack.
@@ -64,7 +64,7 @@ impl Interpreter {
 
     /// Loads a script by the name of its module.
     pub(super) fn require(&self, name: &str) -> Result<(), ScriptError> {
-        match self.ask(&["require"], Argument::Text(name)) {
+        match self.fetch(&["require"], Argument::Text(name)) {
             Ok(_) => Ok(()),
             Err(words) if words.starts_with("module ") => Err(ScriptError::NotFound(name.to_owned())),
             Err(words) => Err(ScriptError::Load(words)),
@@ -95,7 +95,7 @@ impl Interpreter {
         }
         let number = Argument::Number(f64::from(self.client.number));
         let argument = if function.is_of_thread() { number } else { Argument::Nothing };
-        self.ask(&[name], argument).map(drop).map_err(|words| ScriptError::Call { function, words })
+        self.fetch(&[name], argument).map(drop).map_err(|words| ScriptError::Call { function, words })
     }
 
     /// Does the client's work.
@@ -127,7 +127,7 @@ impl Interpreter {
 
     fn call_prepare(&self) -> Result<(), ScriptError> {
         let raised = |words| ScriptError::Call { function: Function::Prepare, words };
-        match self.ask(&["sysbench", "cmdline", "call_command"], Argument::Text(Function::Prepare.name())) {
+        match self.fetch(&["sysbench", "cmdline", "call_command"], Argument::Text(Function::Prepare.name())) {
             Ok(Some(true)) => Ok(()),
             Ok(_) => Err(raised("it answered with false".to_owned())),
             Err(words) => Err(raised(words)),
@@ -139,23 +139,26 @@ impl Interpreter {
     /// # Errors
     /// Any error that it raised.
     pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
-        let told = |error: mlua::Error| ScriptError::Hook { place: hook.to_owned(), words: declared::plain(&error) };
-        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
-        let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
+        let reported =
+            |error: mlua::Error| ScriptError::Hook { place: hook.to_owned(), words: declared::plain(&error) };
+        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(reported)?;
+        let hooks: mlua::Value = sysbench.get("hooks").map_err(reported)?;
         let Some(hooks) = hooks.as_table() else { return Ok(false) };
-        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(told)? else { return Ok(false) };
-        let table = self.lua.create_table_from(stat.iter().copied()).map_err(told)?;
-        function.call::<()>(table).map_err(told)?;
+        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(reported)? else {
+            return Ok(false);
+        };
+        let table = self.lua.create_table_from(stat.iter().copied()).map_err(reported)?;
+        function.call::<()>(table).map_err(reported)?;
         Ok(true)
     }
 }
 
 /// Makes the call in a separate stack frame. Errors pass through it: it has nothing to be dropped.
-unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
+unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
     // SAFETY: the call's data exists until the call has returned, and has no other user meanwhile.
     unsafe {
-        let asked: *mut FunctionCall<'_> = ffi::lua_touserdata(state, 1).cast();
-        let FunctionCall { path, argument, .. } = *asked;
+        let requested: *mut FunctionCall<'_> = ffi::lua_touserdata(state, 1).cast();
+        let FunctionCall { path, argument, .. } = *requested;
         ffi::lua_pushvalue(state, ffi::LUA_GLOBALSINDEX);
         for name in path {
             push(state, name);
@@ -167,7 +170,7 @@ unsafe extern "C-unwind" fn ask(state: *mut lua_State) -> c_int {
             Argument::Text(text) => push(state, text),
         }
         ffi::lua_call(state, 1, 1);
-        (*asked).answer = match ffi::lua_type(state, -1) {
+        (*requested).answer = match ffi::lua_type(state, -1) {
             ffi::LUA_TNIL => None,
             _ => Some(ffi::lua_toboolean(state, -1) != 0),
         };

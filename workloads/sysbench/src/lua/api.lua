@@ -49,6 +49,7 @@ struct sql_connection {
   uint32_t failures;
   int failed_as;
 };
+typedef struct sql_no_rows sql_no_rows;
 typedef struct { uint32_t room_bytes; uint32_t row_bytes; sql_value values[?]; } rumba_row;
 typedef struct { sql_connection *connection; } sql_statement;
 typedef struct { sql_bind_type_t type; int is_null; uint32_t data_len; uint32_t max_len; int64_t buffer[1]; } sql_int;
@@ -92,6 +93,7 @@ typedef struct {
   uint32_t (*rand_special)(void *, uint32_t, uint32_t);
   uint32_t (*rand_pareto)(void *, uint32_t, uint32_t);
   uint32_t (*rand_zipfian)(void *, uint32_t, uint32_t);
+  double (*rand_wide)(void *, int, double, double);
   uint32_t (*rand_unique)(void *);
   void (*rand_string)(void *, const char *, size_t, char *);
   uint32_t (*rand_varstring)(void *, char *, uint32_t, uint32_t);
@@ -142,16 +144,29 @@ package.loaded.ffi = ffi
 local rand_uint64, rand_double, rand_default = api.rand_uint64, api.rand_double, api.rand_default
 local rand_uniform, rand_gaussian, rand_special = api.rand_uniform, api.rand_gaussian, api.rand_special
 local rand_pareto, rand_zipfian, rand_unique = api.rand_pareto, api.rand_zipfian, api.rand_unique
+local rand_wide = api.rand_wide
 local rand_string, rand_varstring = api.rand_string, api.rand_varstring
 
 function sysbench.rand.uniform_uint64() return rand_uint64(this) end
 function sysbench.rand.uniform_double() return rand_double(this) end
-function sysbench.rand.default(a, b) return rand_default(this, a, b) end
-function sysbench.rand.uniform(a, b) return rand_uniform(this, a, b) end
-function sysbench.rand.gaussian(a, b) return rand_gaussian(this, a, b) end
-function sysbench.rand.special(a, b) return rand_special(this, a, b) end
-function sysbench.rand.pareto(a, b) return rand_pareto(this, a, b) end
-function sysbench.rand.zipfian(a, b) return rand_zipfian(this, a, b) end
+
+-- Numbers of 32 bits are the fastest. A range that ends above them is drawn as Lua's own numbers, which are whole up to
+-- 2^53; converted to 32 bits it would silently be another.
+local NARROW, WIDE = 4294967295, 9007199254740992
+
+local function wide(kind, a, b)
+   if not (b <= WIDE and a >= -WIDE) then
+      error("sysbench.rand: a range lies from -9007199254740992 to 9007199254740992 (2^53)", 3)
+   end
+   return rand_wide(this, kind, a, b)
+end
+
+function sysbench.rand.default(a, b) return b > NARROW and wide(0, a, b) or rand_default(this, a, b) end
+function sysbench.rand.uniform(a, b) return b > NARROW and wide(1, a, b) or rand_uniform(this, a, b) end
+function sysbench.rand.gaussian(a, b) return b > NARROW and wide(2, a, b) or rand_gaussian(this, a, b) end
+function sysbench.rand.special(a, b) return b > NARROW and wide(3, a, b) or rand_special(this, a, b) end
+function sysbench.rand.pareto(a, b) return b > NARROW and wide(4, a, b) or rand_pareto(this, a, b) end
+function sysbench.rand.zipfian(a, b) return b > NARROW and wide(5, a, b) or rand_zipfian(this, a, b) end
 function sysbench.rand.unique() return rand_unique(this) end
 
 -- Strings of a script are made in one place each and copied out, so that nothing is allocated but the string.
@@ -194,7 +209,10 @@ function sb_rnd() return tonumber(rand_uint64(this) % 0x100000000ULL) end
 
 -- The next unique number that lies there: in a small range there are few.
 function sb_rand_uniq(least, most)
-   least, most = least or 0, most or 4294967295
+   least, most = least or 0, most or NARROW
+   if most > NARROW then
+      error("sb_rand_uniq: unique numbers have 32 bits, so the greatest is 4294967295, not " .. tostring(most), 2)
+   end
    local drawn
    repeat drawn = rand_unique(this) until drawn >= least and drawn <= most
    return drawn
@@ -302,11 +320,23 @@ local function fetch(connection)
    return values, columns
 end
 
+-- What a statement without rows returns: as in sysbench a null pointer. It equals nil and counts as true, so that
+-- assert(con:query("CREATE TABLE …")) holds. Its type is its own, because a field of a null sql_result would end the
+-- program by SIGSEGV.
+local no_rows = real_ffi.cast("sql_no_rows *", nil)
+real_ffi.metatype("sql_no_rows", {
+   __index = function(_, name)
+      error("the statement returned no rows, so its result has no '" .. tostring(name)
+         .. "': compare the result with nil first", 2)
+   end,
+   __tostring = function() return "<sql_result>" end,
+})
+
 local connections = {}
 
 function connections:query(sql)
    local outcome = query(self, sql, #sql)
-   if outcome == DONE then return nil end
+   if outcome == DONE then return no_rows end
    if outcome == ROWS then return self.result end
    raise(self, sql)
 end
@@ -426,13 +456,13 @@ end
 
 function statements:execute()
    local outcome = execute(self)
-   if outcome == DONE then return nil end
+   if outcome == DONE then return no_rows end
    local connection = self.connection
    if outcome == ROWS then return connection.result end
    raise(connection, "<prepared statement>")
 end
 
-function statements:next_result() return nil end
+function statements:next_result() return no_rows end
 
 function statements:close()
    -- Until then the program has its parameters.
@@ -517,7 +547,7 @@ local function once(source)
    local loaded
    return function()
       loaded = loaded or load(text(source()), "=sysbench")(
-         api, real_ffi, connections, raise, DONE, this, newproxy, set_metatable, metatable_of)
+         api, real_ffi, connections, raise, DONE, no_rows, this, newproxy, set_metatable, metatable_of)
       return loaded
    end
 end

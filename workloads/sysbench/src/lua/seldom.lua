@@ -2,7 +2,7 @@
 -- scripts, reports, what is called at a collection. `api.lua` loads it when the first of it is called. Methods of
 -- connections are put beside the others; what is found elsewhere is returned.
 
-local api, ffi, connections, raise, DONE, this, newproxy, set_metatable, metatable_of = ...
+local api, ffi, connections, raise, DONE, no_rows, this, newproxy, set_metatable, metatable_of = ...
 
 local seldom = {}
 
@@ -31,7 +31,7 @@ end
 
 -- Statements give one answer each here, so there is never another.
 function connections:more_results() return false end
-function connections:next_result() return nil end
+function connections:next_result() return no_rows end
 
 function connections:check_error(result, sql)
    if result ~= nil or tonumber(self.error) == sysbench.sql.error.NONE then return result end

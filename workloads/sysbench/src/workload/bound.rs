@@ -15,6 +15,7 @@ use super::validated_script::{Phase, Tables, ValidatedScript};
 use super::verify::{Change, verify};
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
+use crate::executable;
 use crate::failure::{FAILED, Function};
 use crate::interpreter::Interpreter;
 use crate::setup::Setup;
@@ -29,7 +30,7 @@ const UNCOUNTED: &str = "uncounted";
 
 /// A script with its options.
 pub(super) struct ScriptBound {
-    asked: ValidatedScript,
+    requested: ValidatedScript,
     /// The counters of this process's loaders.
     loaders: Mutex<Vec<Arc<Counters>>>,
     /// The counters of the mix's clients.
@@ -49,9 +50,9 @@ struct Shared {
 }
 
 impl ScriptBound {
-    pub(super) fn new(asked: ValidatedScript) -> Self {
+    pub(super) fn new(requested: ValidatedScript) -> Self {
         Self {
-            asked,
+            requested,
             loaders: Mutex::default(),
             clients: Mutex::default(),
             bytes_before: AtomicU64::new(0),
@@ -75,7 +76,7 @@ impl ScriptBound {
         let found = match shared.take().filter(|shared| shared.key == key) {
             Some(found) => found,
             None => {
-                let sessions = Arc::new(Sessions::of(session.dialect(), self.asked.options())?);
+                let sessions = Arc::new(Sessions::of(session.dialect(), self.requested.options())?);
                 let phase = Phase {
                     command,
                     clients: at.clients,
@@ -83,7 +84,7 @@ impl ScriptBound {
                     sessions: sessions.clone(),
                     table_options: session.table_options(),
                 };
-                let setup = Arc::new(self.asked.setup(phase).map_err(|refusal| failed(&refusal))?);
+                let setup = Arc::new(self.requested.setup(phase).map_err(|refusal| failed(&refusal))?);
                 if command == "run" {
                     let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| failed(&error))?;
                     main.call(Function::Init).map_err(|error| failed(&error))?;
@@ -96,7 +97,7 @@ impl ScriptBound {
     }
 
     fn tables(&self) -> Option<Tables> {
-        self.asked.tables()
+        self.requested.tables()
     }
 
     /// Bytes that loaders have written.
@@ -118,7 +119,7 @@ impl ScriptBound {
 
     /// The bytes by which each write changes the tables; `None` if unknown.
     fn bytes_per_write(&self) -> Option<i64> {
-        let change = Change::of(self.asked.script(), self.asked.is_transactional());
+        let change = Change::of(self.requested.script(), self.requested.is_transactional());
         Some(change.rows_per_write()? * self.tables()?.row_bytes().cast_signed())
     }
 }
@@ -144,7 +145,7 @@ impl Bound for ScriptBound {
     }
 
     fn load_stages(&self) -> Vec<LoadStage> {
-        vec![LoadStage::new("prepare", self.asked.prepare.is_parallel, LOAD_OPS)]
+        vec![LoadStage::new("prepare", self.requested.prepare.is_parallel, LOAD_OPS)]
     }
 
     fn expected_rows(&self) -> u64 {
@@ -152,15 +153,19 @@ impl Bound for ScriptBound {
     }
 
     fn expected_logical_bytes(&self) -> u64 {
-        self.asked.data_bytes()
+        self.requested.data_bytes()
     }
 
     fn conditions(&self) -> Vec<(String, String)> {
-        let given = self.asked.given();
+        let given = self.requested.given();
         let options = if given.is_empty() { "none: the script's defaults".to_owned() } else { given };
         let mut all =
-            vec![("script".to_owned(), self.asked.script().to_owned()), ("script options".to_owned(), options)];
-        all.extend(self.asked.text.clone().map(|text| (SCRIPT_TEXT.to_owned(), text)));
+            vec![("script".to_owned(), self.requested.script().to_owned()), ("script options".to_owned(), options)];
+        all.extend(self.requested.text.clone().map(|text| (SCRIPT_TEXT.to_owned(), text)));
+        if !executable::is_allowed() {
+            let words = "off: this process may not make memory executable, so scripts are interpreted";
+            all.push(("script compiler".to_owned(), words.to_owned()));
+        }
         if self.tables().is_none() {
             let none = "none: what a script of your own keeps true is known to it alone";
             all.push(("verification".to_owned(), none.to_owned()));
@@ -183,7 +188,7 @@ impl Bound for ScriptBound {
         let setup = self.share("prepare", session, at, seed)?;
         let counters = Arc::<Counters>::default();
         self.loaders.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
-        let loader = ScriptClient::filling(&setup, at.client, counters, self.asked.prepare.fill);
+        let loader = ScriptClient::filling(&setup, at.client, counters, self.requested.prepare.fill);
         Ok(Box::new(loader.map_err(|error| failed(&error))?))
     }
 
@@ -228,7 +233,9 @@ impl Bound for ScriptBound {
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         match self.tables() {
-            Some(tables) => verify(&mut *sql(session)?, self.asked.script(), self.asked.is_transactional(), tables),
+            Some(tables) => {
+                verify(&mut *sql(session)?, self.requested.script(), self.requested.is_transactional(), tables)
+            }
             None => Ok(Vec::new()),
         }
     }

@@ -22,11 +22,11 @@ const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit
 /// # Errors
 /// A setting for which the script has no option, that the experiment sets elsewhere, or that is given twice.
 pub(super) fn declared(given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
-    let heard = ScriptOptions::from(script_of(given))?;
+    let received = ScriptOptions::from(script_of(given))?;
     let names: Vec<&str> = named(given).map(|(name, _)| name).collect();
-    names.iter().try_for_each(|name| heard.has(name))?;
+    names.iter().try_for_each(|name| received.has(name))?;
     refuse_twice(&names, given.text("options").unwrap_or_default())?;
-    let infos = heard.set.iter().filter(|(key, info)| said_by(key, info).is_none() && !is_own(key));
+    let infos = received.set.iter().filter(|(key, info)| said_by(key, info).is_none() && !is_own(key));
     let infos = infos.map(|(key, info)| {
         // Dashes and underscores are the same; the name is used as written.
         let name = names.iter().find(|name| key_of(name) == key).map_or(key, |name| (*name).to_owned());
@@ -56,10 +56,10 @@ pub(super) fn of(settings: &Settings, script: &str) -> Result<Vec<Word>, Setting
     if named(settings).next().is_none() {
         return Ok(Vec::new());
     }
-    let heard = ScriptOptions::from(script)?;
+    let received = ScriptOptions::from(script)?;
     let word = |(name, value): (&str, &Value)| {
-        heard.has(name)?;
-        let is_size = heard.set.info(name).is_some_and(|info| info.kind == options::Kind::Size);
+        received.has(name)?;
+        let is_size = received.set.info(name).is_some_and(|info| info.kind == options::Kind::Size);
         let value = match value {
             Value::Bool(flag) => if *flag { "on" } else { "off" }.to_owned(),
             Value::Text(size) if is_size => {

@@ -114,14 +114,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn asked(given: &[(&str, &str)]) -> Result<Vec<Test>, SettingError> {
+    fn requested(given: &[(&str, &str)]) -> Result<Vec<Test>, SettingError> {
         let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));
         tests(&Settings(given.iter().map(value).collect()))
     }
 
     #[test]
     fn the_classic_suite_is_in_the_published_order() {
-        let tests = asked(&[("suite", "classic"), ("options", "--tables=8")]).unwrap();
+        let tests = requested(&[("suite", "classic"), ("options", "--tables=8")]).unwrap();
         let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
         assert_eq!((names[0], names[6], names[15]), ("read-only-10", "update-index", "insert"));
         assert_eq!(tests[0].settings.text("options"), Some("--tables=8 --range-size=10"));
@@ -134,26 +134,26 @@ mod tests {
             assert!(before(read) < before("update-index") && after > before("read-write"), "{read}");
         }
         assert_eq!(tests[13].settings.text("options"), Some("--tables=8 --writes_before=10"));
-        let said = asked(&[("suite", "point-query-post"), ("options", "--writes-before=50")]).unwrap();
+        let said = requested(&[("suite", "point-query-post"), ("options", "--writes-before=50")]).unwrap();
         assert_eq!(said[0].settings.text("options"), Some("--writes-before=50"));
-        assert_eq!(asked(&[]).unwrap(), []);
+        assert_eq!(requested(&[]).unwrap(), []);
     }
 
     #[test]
     fn scripts_say_which_tests_they_are_made_of() {
-        let tests = asked(&[("suite", "micro")]).unwrap();
+        let tests = requested(&[("suite", "micro")]).unwrap();
         assert!(tests.len() >= 40, "{}", tests.len());
         assert_eq!(tests[0].settings.text("options"), Some(format!("--micro_test={}", tests[0].name).as_str()));
-        assert_eq!(asked(&[("script", "micro"), ("suite", "all")]).unwrap(), tests);
-        assert!(asked(&[("suite", "all")]).unwrap_err().problem.contains("oltp_read_write does not say"));
+        assert_eq!(requested(&[("script", "micro"), ("suite", "all")]).unwrap(), tests);
+        assert!(requested(&[("suite", "all")]).unwrap_err().problem.contains("oltp_read_write does not say"));
     }
 
     #[test]
     fn tests_are_named_one_by_one_too() {
-        let tests = asked(&[("suite", "point-pk, insert,oltp_delete")]).unwrap();
+        let tests = requested(&[("suite", "point-pk, insert,oltp_delete")]).unwrap();
         let scripts: Vec<_> = tests.iter().map(|test| test.settings.text("script").unwrap()).collect();
         assert_eq!(scripts, ["micro", "oltp_insert", "oltp_delete"]);
-        let error = asked(&[("suite", "point-query,point-pc")]).unwrap_err();
+        let error = requested(&[("suite", "point-query,point-pc")]).unwrap_err();
         assert!(error.problem.contains("`point-pc`") && error.remedy.contains("did you mean"), "{error:?}");
     }
 }

@@ -82,16 +82,17 @@ impl ValidatedScript {
         };
         let required = main.required().map_err(|error| unread(error.to_string()))?;
         let text = text_of(script, &required);
-        let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), text, prepare };
+        let requested = Self { line, options: set, general, data_bytes: settings.bytes("data"), text, prepare };
         if is_bundled(script) {
             // This checks the values of the options, and connects to nothing.
-            let setup = shared(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+            let setup =
+                shared(&requested.line, &requested.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
             let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call(Function::Init));
             looked.map_err(|error| {
                 SettingError::new("options", error.to_string(), "change the options, or the script")
             })?;
         }
-        Ok(asked)
+        Ok(requested)
     }
 
     /// The script's name in the experiment.
@@ -319,24 +320,24 @@ mod tests {
     use super::*;
     use rumba_engine_api::setting::{Kind, Value};
 
-    fn asked(given: &[(&str, &str)]) -> Result<ValidatedScript, SettingError> {
+    fn requested(given: &[(&str, &str)]) -> Result<ValidatedScript, SettingError> {
         let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));
         ValidatedScript::read(&Settings(given.iter().map(value).collect()))
     }
 
     fn error(given: &[(&str, &str)]) -> String {
-        let error = asked(given).unwrap_err();
+        let error = requested(given).unwrap_err();
         format!("{error}; {}", error.remedy)
     }
 
     #[test]
     fn options_are_the_scripts_and_of_random_numbers() {
-        let asked = asked(&[("options", "--tables=3 --table-size=100 --rand-type='uniform'")]).unwrap();
-        assert_eq!(asked.script(), "oltp_read_write");
-        assert_eq!(asked.prepare, Prepare { fill: Fill::Command, is_parallel: true });
-        assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows)), Some((3, 100)));
-        assert_eq!(asked.data_bytes(), 300 * (186 + 8));
-        assert_eq!(asked.given(), "--tables=3 --table-size=100 --rand-type=uniform");
+        let requested = requested(&[("options", "--tables=3 --table-size=100 --rand-type='uniform'")]).unwrap();
+        assert_eq!(requested.script(), "oltp_read_write");
+        assert_eq!(requested.prepare, Prepare { fill: Fill::Command, is_parallel: true });
+        assert_eq!(requested.tables().map(|tables| (tables.tables, tables.rows)), Some((3, 100)));
+        assert_eq!(requested.data_bytes(), 300 * (186 + 8));
+        assert_eq!(requested.given(), "--tables=3 --table-size=100 --rand-type=uniform");
     }
 
     fn settings(given: &[(&str, Value)]) -> Settings {
@@ -351,10 +352,10 @@ mod tests {
         assert_eq!(info("table-size").default, "10000");
         assert_eq!((info("auto_inc").kind, info("auto_inc").default.as_str()), (Kind::Bool, "true"));
         assert!(infos.iter().all(|info| info.name != "table_size" && info.name != "threads"));
-        let asked = ValidatedScript::read(&settings(&given)).unwrap();
-        assert_eq!(asked.given(), "--auto_inc=off --table-size=100 --tables=3");
+        let requested = ValidatedScript::read(&settings(&given)).unwrap();
+        assert_eq!(requested.given(), "--auto_inc=off --table-size=100 --tables=3");
         assert_eq!(
-            asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
+            requested.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
             Some((3, 100, false))
         );
         // The options of a suite's test come after them.

@@ -6,6 +6,7 @@ use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::worker::block_on;
 
 use super::validated_script::Tables;
+use crate::gaps::Ids;
 
 /// The effect of events on the number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +51,13 @@ impl Change {
     }
 }
 
-/// The number of a table's rows, the sum of their k and the last id, as read in one way.
+/// The number of a table's rows, the sum of their k, the last and the first id, as read in one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     rows: u64,
     k: i64,
     last_id: u64,
+    first_id: u64,
 }
 
 /// Checks every table through its rows and through its index.
@@ -72,7 +74,9 @@ pub(super) fn verify(
         let by_rows = sums(session, table, Way::Rows)?;
         rows.examined += 1;
         if !change.allows(by_rows, tables.rows) {
-            rows.fail(|| format!("sbtest{table}: {by_rows:?}, and {} were loaded", tables.rows));
+            rows.fail(|| {
+                format!("sbtest{table}: {by_rows:?}, and {} were loaded{}", tables.rows, gaps(by_rows, tables))
+            });
         }
         if tables.has_k_index {
             let by_index = sums(session, table, Way::Index)?;
@@ -83,6 +87,12 @@ pub(super) fn verify(
         }
     }
     Ok(if tables.has_k_index { vec![rows, index] } else { vec![rows] })
+}
+
+/// The explanation of ids with gaps, as at the end of a message.
+fn gaps(found: Sums, loaded: Tables) -> String {
+    let [first, last, rows] = [found.first_id, found.last_id, loaded.rows].map(u64::cast_signed);
+    Ids { first, last }.gaps(rows).map_or_else(String::new, |why| format!(": {why}"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,12 +123,13 @@ fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, Engi
     };
     // Without a bound on k, PostgreSQL would read the index of the key; k is above 0.
     let bound = if way == Way::Index { "WHERE k > -1" } else { "" };
-    let sql = format!("SELECT COUNT(*), SUM(k), MAX(id) FROM sbtest{table} {hint} {bound}");
+    let sql = format!("SELECT COUNT(*), SUM(k), MAX(id), MIN(id) FROM sbtest{table} {hint} {bound}");
     let statement = session.prepare(&sql)?;
     let mut sums = Sums::default();
     session.submit(statement, &[])?;
     block_on(session.answer(&mut |row| {
-        sums = Sums { rows: row.int(0).unsigned_abs(), k: row.int(1), last_id: row.int(2).unsigned_abs() };
+        let [rows, last_id, first_id] = [0, 2, 3].map(|column| row.int(column).unsigned_abs());
+        sums = Sums { rows, k: row.int(1), last_id, first_id };
     }))?;
     session.close(statement)?;
     Ok(sums)
@@ -130,12 +141,23 @@ mod tests {
 
     #[test]
     fn what_events_may_leave_is_what_they_do() {
-        let lost = Sums { rows: 9, k: 0, last_id: 10 };
+        let lost = Sums { rows: 9, k: 0, last_id: 10, first_id: 1 };
         assert!(!Change::of("oltp_write_only", true).allows(lost, 10));
         // The delete is committed even if the insert after it is refused.
         assert!(Change::of("oltp_write_only", false).allows(lost, 10));
         assert!(!Change::of("oltp_read_only", false).allows(lost, 10));
         assert!(!Change::of("oltp_insert", true).allows(lost, 10));
         assert!(Change::of("oltp_insert", true).allows(lost, 0));
+    }
+
+    /// The failure once said no more than the numbers.
+    #[test]
+    fn ids_with_gaps_are_named_with_the_remedy() {
+        let loaded = Tables { tables: 1, rows: 30_000, has_k_index: true, is_numbered: true };
+        let found = Sums { rows: 30_000, k: 0, last_id: 89_999, first_id: 2 };
+        assert!(!Change::None.allows(found, loaded.rows));
+        let words = gaps(found, loaded);
+        assert!(words.starts_with(": ids go from 2 to 89,999 in steps of 3, not from 1 to 30,000"), "{words}");
+        assert_eq!(gaps(Sums { rows: 29_999, last_id: 30_000, ..found }, loaded), "");
     }
 }

@@ -128,8 +128,8 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     fn status(&self, district: u32, customer: u32) -> Result<Status, EngineError> {
-        let asked = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
-        block_on(self.lab.actor()?.order_status(&asked))
+        let requested = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
+        block_on(self.lab.actor()?.order_status(&requested))
     }
 
     /// 3.2.2.1 and 2: a committed payment changes warehouse, district and customer; a rolled-back one changes none.
@@ -168,7 +168,7 @@ impl<L: Lab> Tests<'_, L> {
     /// For a rollback there are two meetings. The first order has an item that does not exist as its last line
     /// (2.4.1.5). The second order has written all its rows, because batched and grouped statements find a missing item
     /// before they write a line or take from stock.
-    fn beside_order(
+    fn next_to_order(
         &self,
         number: u32,
         end: Word,
@@ -200,10 +200,10 @@ impl<L: Lab> Tests<'_, L> {
 
     /// 3.4.2.1 and 2: an order status while a new order of the same customer is uncommitted.
     fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
-        self.beside_order(number, end, |order, stand| self.status_beside(number, order, stand))
+        self.next_to_order(number, end, |order, stand| self.status_next_to(number, order, stand))
     }
 
-    fn status_beside(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
+    fn status_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
         let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.status(number, number))?;
@@ -217,7 +217,7 @@ impl<L: Lab> Tests<'_, L> {
         let seen = format!(
             "{}, and an order status {}; the last order was {}, the new one was {}, and the status told {}{unlike}",
             stood(stand),
-            how.told(),
+            how.reported(),
             before.last,
             or_none(ordered),
             second.order
@@ -227,10 +227,10 @@ impl<L: Lab> Tests<'_, L> {
 
     /// 3.4.2.3 and 4: two new orders of one customer.
     fn two_orders(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
-        self.beside_order(number, end, |order, stand| self.order_beside(number, order, stand))
+        self.next_to_order(number, end, |order, stand| self.order_next_to(number, order, stand))
     }
 
-    fn order_beside(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
+    fn order_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
         let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.order(&whole))?;
@@ -246,7 +246,7 @@ impl<L: Lab> Tests<'_, L> {
             "{}, and another {}; the next number was {}: the first was {}, the second {}, and the next number is \
              {}{unlike}",
             stood(stand),
-            how.told(),
+            how.reported(),
             before.next,
             or_none(first),
             or_none(second),
@@ -280,7 +280,7 @@ impl<L: Lab> Tests<'_, L> {
         let seen = format!(
             "a delivery stood still before its end, and a payment of the order's customer {}; the balance was {before} cents, \
              {CENTS} were paid, an order of {cents} was {}, and it is {after}",
-            how.told(),
+            how.reported(),
             if is_delivered { "delivered" } else { "not delivered" }
         );
         Ok(kept_if(after == due, number, how, seen))
@@ -306,8 +306,10 @@ impl<L: Lab> Tests<'_, L> {
             return Ok(promise(number, Outcome::Broken, "broken", seen));
         }
         let Some(ordered) = ordered else {
-            let seen =
-                format!("prices were changed beside a new order, and that was rolled back; the change {}", how.told());
+            let seen = format!(
+                "prices were changed beside a new order, and that was rolled back; the change {}",
+                how.reported()
+            );
             return Ok(promise(number, Outcome::Kept, "refused", seen));
         };
         let lines = inspector.lines([WAREHOUSE, district, ordered])?;
@@ -316,7 +318,7 @@ impl<L: Lab> Tests<'_, L> {
         let seen = format!(
             "a new order had read the price of an item, and a change of prices {}; items {item}, {other} and {item} again cost \
              {of_item}, {of_other} and {of_item} cents before, and the order was charged {paid:?}",
-            how.told()
+            how.reported()
         );
         Ok(repeated_if(holds, number, how, "non-repeatable read", seen))
     }
@@ -339,15 +341,15 @@ impl<L: Lab> Tests<'_, L> {
         let Met { first, second, how, seen } = met?;
         let has_ended = delivered(first)?.is_some();
         let found = seen.get(1).copied().unwrap_or_default();
-        let told = format!(
+        let reported = format!(
             "a delivery had found no order that waits in a district, and a new order there {}; it was {}; looking again the \
              delivery found {}{}",
-            how.told(),
+            how.reported(),
             or_none(number_of(Ok(second))?),
             if found == 0 { "none".to_owned() } else { format!("order {found}") },
             if has_ended || found != 0 { "" } else { ", and was rolled back" }
         );
-        Ok(repeated_if(found == 0, number, how, "phantom", told))
+        Ok(repeated_if(found == 0, number, how, "phantom", reported))
     }
 
     /// 3.4.2.9: a new order by a customer whose last order was read.
@@ -355,21 +357,22 @@ impl<L: Lab> Tests<'_, L> {
         let (district, customer) = (number, number);
         let order = order_of(district, customer, &ITEMS);
         let stand = Stand { at: Point::Newest, then: Word::Again, end: |_| Word::GoOn };
-        let asked = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
-        let met = meet(self.lab, stand, |actor| block_on(actor.order_status(&asked)).map(drop), || self.order(&order))?;
+        let requested = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
+        let met =
+            meet(self.lab, stand, |actor| block_on(actor.order_status(&requested)).map(drop), || self.order(&order))?;
         let Met { first, second, how, seen } = met;
         match first {
             Err(error) if !error.is_conflict() => return Err(error),
             _ => {}
         }
         let holds = seen.windows(2).all(|pair| pair[0] == pair[1]);
-        let told = format!(
+        let reported = format!(
             "an order status had read a customer's last order, and a new order of the customer {}; it was {}, and the status \
              read {seen:?}",
-            how.told(),
+            how.reported(),
             or_none(number_of(Ok(second))?)
         );
-        Ok(repeated_if(holds, number, how, "phantom", told))
+        Ok(repeated_if(holds, number, how, "phantom", reported))
     }
 }
 

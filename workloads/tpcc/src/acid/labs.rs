@@ -13,7 +13,7 @@ use rumba_engine_api::workload::Bound;
 
 use super::{Lab, isolation, recovered};
 use crate::actor::Actor;
-use crate::bound::{Hurry, TpcCBound};
+use crate::bound::{Pacing, TpcCBound};
 use crate::data_set::DataSet;
 use crate::kv::{KvInspector, KvStore};
 use crate::sql::{SqlInspector, SqlStore};
@@ -106,7 +106,7 @@ impl Acid for TpcCBound {
         journal: Box<dyn Journal>,
     ) -> Result<Box<dyn Client>, EngineError> {
         let tally = self.tallies().open_with(DataSet::of_client(at.client, self.config().sets), journal);
-        self.client_with(session, at, (AFTER_KILL + at.client, Hurry::Always), seed, tally)
+        self.client_with(session, at, (AFTER_KILL + at.client, Pacing::Always), seed, tally)
     }
 
     fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {

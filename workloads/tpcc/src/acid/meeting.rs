@@ -41,7 +41,7 @@ impl How {
     }
 
     /// The end of a sentence: `the other …`.
-    pub fn told(self) -> String {
+    pub fn reported(self) -> String {
         match self {
             How::WentOn => "did not wait for it".to_owned(),
             How::Waited => "waited for its end".to_owned(),
@@ -90,8 +90,8 @@ pub struct Met<A, B> {
 struct Standing {
     stand: Stand,
     stood: bool,
-    tell: Sender<()>,
-    hear: Receiver<()>,
+    notify: Sender<()>,
+    receive: Receiver<()>,
     seen: Arc<Mutex<Vec<i64>>>,
 }
 
@@ -107,8 +107,8 @@ impl Standing {
             return Word::GoOn;
         }
         // Errors mean that the test has been given up; the transaction then ends as usual.
-        let _ = self.tell.send(());
-        let _ = self.hear.recv_timeout(MOST);
+        let _ = self.notify.send(());
+        let _ = self.receive.recv_timeout(MOST);
         then
     }
 }
@@ -123,9 +123,9 @@ pub fn meet<L: Lab, A: Send, B: Send>(
     first: impl FnOnce(&mut Actor<L::Store>) -> Result<A, EngineError> + Send,
     second: impl FnMut() -> Result<B, EngineError> + Send,
 ) -> Result<Met<A, B>, EngineError> {
-    let ((tell, reached), (go, hear)) = (channel(), channel());
+    let ((notify, reached), (go, receive)) = (channel(), channel());
     let seen = Arc::<Mutex<Vec<i64>>>::default();
-    let mut standing = Standing { stand, stood: false, tell, hear, seen: seen.clone() };
+    let mut standing = Standing { stand, stood: false, notify, receive, seen: seen.clone() };
     let stop: Stop = Box::new(move |point, value| standing.at(point, value));
     let (first, second, how) = std::thread::scope(|scope| {
         let one = scope.spawn(move || {
@@ -139,12 +139,12 @@ pub fn meet<L: Lab, A: Send, B: Send>(
             return Err(joined(one).err().unwrap_or_else(|| EngineError::failed("clause 3.4", words)));
         }
         let refused = AtomicU32::new(0);
-        let (told, ended) = channel();
+        let (reported, ended) = channel();
         let (second, how) = std::thread::scope(|inner| {
             let refused = &refused;
             let two = inner.spawn(move || {
                 let answer = until_it_ends(second, refused);
-                let _ = told.send(());
+                let _ = reported.send(());
                 answer
             });
             let has_ended = ended.recv_timeout(PATIENCE).is_ok();

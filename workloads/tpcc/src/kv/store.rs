@@ -271,8 +271,8 @@ impl KvStore {
         Ok(Paid { customer: i64::from(customer), balance })
     }
 
-    fn status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
-        let OrderStatus { warehouse, district, who } = *asked;
+    fn status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+        let OrderStatus { warehouse, district, who } = *requested;
         let customer = self.find(warehouse, district, who)?;
         let place = key3([warehouse, district, customer]);
         if !self.session.get(self.set.table(Table::Customer), &place, &mut self.other)? {
@@ -370,8 +370,8 @@ impl KvStore {
         Ok(amount)
     }
 
-    fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
-        let StockLevel { warehouse, district, threshold } = *asked;
+    fn level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+        let StockLevel { warehouse, district, threshold } = *requested;
         let place = key2([warehouse, district]);
         if !self.session.get(self.set.table(Table::District), &place, &mut self.other)? {
             return Err(missing("a district"));
@@ -409,16 +409,16 @@ impl Store for KvStore {
         self.transact(|_| true, |store| store.pay(payment))
     }
 
-    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
-        self.status(asked)
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+        self.status(requested)
     }
 
     async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         self.transact(|_| true, |store| store.deliver(delivery))
     }
 
-    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
-        self.level(asked)
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+        self.level(requested)
     }
 
     fn statements(&mut self) -> StatementCounts {

@@ -49,7 +49,7 @@ struct Database {
     /// The error with which it refuses to build any index.
     refusal: Option<EngineError>,
     /// The name of the index of each request, and the names of the built indexes.
-    asked: Vec<String>,
+    requested: Vec<String>,
     made: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Database {
 type Shared = Arc<Mutex<Database>>;
 
 /// A session on it that allows only index builds.
-struct Asking {
+struct Requesting {
     database: Shared,
     dialect: Dialect,
     /// The requested index.
@@ -84,7 +84,7 @@ fn not_wanted(call: &'static str) -> Result<(), EngineError> {
     Err(EngineError::failed(call, "indexes are made without it"))
 }
 
-impl SqlSession for Asking {
+impl SqlSession for Requesting {
     fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -111,7 +111,7 @@ impl SqlSession for Asking {
 
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
         let index = sql.strip_prefix("CREATE INDEX ").and_then(|rest| rest.split(' ').next()).unwrap();
-        self.database.lock().unwrap().asked.push(index.to_owned());
+        self.database.lock().unwrap().requested.push(index.to_owned());
         self.index = index.to_owned();
         Ok(())
     }
@@ -134,7 +134,7 @@ impl SqlSession for Asking {
 fn loaders<const ALL: usize>(database: &Shared, dialect: Dialect, sets: u32) -> [IndexLoader; ALL] {
     let progress = Arc::<Progress>::default();
     std::array::from_fn(|client| {
-        let session = Asking { database: database.clone(), dialect, index: String::new() };
+        let session = Requesting { database: database.clone(), dialect, index: String::new() };
         let loader = Loader::Sql(SqlLoader::new(Box::new(session), sets).unwrap());
         let at = ClientAddress { host: 0, driver: 0, client: client as u32, clients: ALL as u32 };
         IndexLoader::new(loader, progress.clone(), at, 7)
@@ -154,7 +154,7 @@ fn conflicting_index_is_retried_by_its_own_loader() {
     assert_eq!([one.draw(), other.draw()], [None; 2]);
     let [by_name, by_customer] = INDEXES;
     let database = database.lock().unwrap();
-    assert_eq!(database.asked, [by_name, by_name, by_name, by_customer]);
+    assert_eq!(database.requested, [by_name, by_name, by_name, by_customer]);
     assert_eq!(database.made, INDEXES, "each once");
 }
 
@@ -165,33 +165,33 @@ fn end(database: Database) -> (String, usize) {
     loader.retry = Retry::new(3, 1);
     assert_eq!(loader.draw(), Some(0));
     let error = block_on(loader.perform()).unwrap_err().to_string();
-    let asked = database.lock().unwrap().asked.len();
-    (error, asked)
+    let requested = database.lock().unwrap().requested.len();
+    (error, requested)
 }
 
 #[test]
 fn always_conflicting_index_fails_the_load_with_remedy() {
-    let (error, asked) = end(Database { conflicts: u32::MAX, ..Database::default() });
+    let (error, requested) = end(Database { conflicts: u32::MAX, ..Database::default() });
     assert!(error.contains("an index was given up after 3 retries (conflict: busy)"), "{error}");
     assert!(error.contains("fewer loaders"), "{error}");
-    assert_eq!(asked, 1 + 3);
+    assert_eq!(requested, 1 + 3);
 }
 
 #[test]
 fn an_index_that_is_refused_ends_the_load_at_once_and_is_named() {
     let refused = EngineError::refused("execute", ErrorCode::of_server(1071, *b"42000"), "the key is too long");
-    let (error, asked) = end(Database { refusal: Some(refused), ..Database::default() });
+    let (error, requested) = end(Database { refusal: Some(refused), ..Database::default() });
     assert!(error.contains("1071 (42000): the key is too long, in: CREATE INDEX customer_by_name ON"), "{error}");
-    assert_eq!(asked, 1);
+    assert_eq!(requested, 1);
 }
 
 #[test]
 fn connection_lost_in_index_build_fails_load_with_remedy() {
     let cut_off = Database { refusal: Some(EngineError::CutOff("server gone")), ..Database::default() };
-    let (error, asked) = end(cut_off);
+    let (error, requested) = end(cut_off);
     assert!(error.contains("server gone; whether the index at hand was made is not known"), "{error}");
     assert!(error.contains("run it again"), "{error}");
-    assert_eq!(asked, 1);
+    assert_eq!(requested, 1);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn loaders_of_one_thread_have_their_indexes_made_at_once() {
     let mut context = Context::from_waker(Waker::noop());
     assert!(first.as_mut().poll(&mut context).is_pending());
     assert!(second.as_mut().poll(&mut context).is_pending());
-    assert_eq!(database.lock().unwrap().asked, INDEXES, "the second does not wait for the first");
+    assert_eq!(database.lock().unwrap().requested, INDEXES, "the second does not wait for the first");
     database.lock().unwrap().is_slow = false;
     assert!(matches!(second.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
     assert!(matches!(first.as_mut().poll(&mut context), Poll::Ready(Ok(_))));

@@ -34,8 +34,8 @@ struct Broken([Wrong; 13]);
 
 impl Broken {
     /// A row breaks a condition, if it does.
-    fn if_not(&mut self, holds: bool, clause: usize, told: impl FnOnce() -> String) {
-        self.0[clause].if_not(holds, told);
+    fn if_not(&mut self, holds: bool, clause: usize, reported: impl FnOnce() -> String) {
+        self.0[clause].if_not(holds, reported);
     }
 
     fn check(&mut self, clause: usize, examined: i64) -> Check {
@@ -126,7 +126,7 @@ struct Customer {
 }
 
 /// All of it.
-pub(super) struct Book {
+pub(super) struct ConsistencyChecker {
     scale: Scale,
     rows: [i64; Table::ALL.len()],
     warehouses: BTreeMap<u32, Warehouse>,
@@ -136,7 +136,7 @@ pub(super) struct Book {
     /// By their places.
     customers: Vec<Customer>,
     /// Those that the scale does not have.
-    strangers: HashMap<RowKey, Customer>,
+    other_processes: HashMap<RowKey, Customer>,
     stock: Stock,
     entries: Option<Entries>,
     broken: Broken,
@@ -147,7 +147,7 @@ fn id(number: i64) -> u32 {
     number as u32
 }
 
-impl Book {
+impl ConsistencyChecker {
     pub(super) fn read(rows: &mut dyn Rows, set: DataSet, scale: &Scale) -> Result<Self, EngineError> {
         let mut book = Self {
             scale: *scale,
@@ -156,7 +156,7 @@ impl Book {
             districts: BTreeMap::new(),
             orders: Vec::new(),
             customers: vec![Customer::default(); scale.all_customers() as usize],
-            strangers: HashMap::new(),
+            other_processes: HashMap::new(),
             stock: Stock::default(),
             entries: rows.entries(set)?,
             broken: Broken::default(),
@@ -209,7 +209,7 @@ impl Book {
 
     fn customer(&mut self, place: RowKey) -> &mut Customer {
         let known = customer_at(&self.scale, place).and_then(|at| self.customers.get_mut(at));
-        known.unwrap_or_else(|| self.strangers.entry(place).or_default())
+        known.unwrap_or_else(|| self.other_processes.entry(place).or_default())
     }
 
     fn read_places(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
@@ -271,7 +271,7 @@ impl Book {
             district.waiting = Some((first.min(place[2]), newest.max(place[2])));
             match book.order_at(place, &mut at) {
                 Some(order) => order.waits = true,
-                None => book.broken.if_not(false, 5, || format!("{}: no such order waits", told(place))),
+                None => book.broken.if_not(false, 5, || format!("{}: no such order waits", reported(place))),
             }
         })
     }
@@ -288,7 +288,7 @@ impl Book {
                 book.stock.line(place[0], [id(row[6]), id(row[7])], row[8]);
             }
             let Some(order) = book.order_at(place, &mut at) else {
-                book.broken.if_not(false, 6, || format!("{}: a line of no order", told(place)));
+                book.broken.if_not(false, 6, || format!("{}: a line of no order", reported(place)));
                 return;
             };
             order.lines += 1;
@@ -297,7 +297,7 @@ impl Book {
                 order.delivered = order.delivered.wrapping_add(row[5]);
             }
             book.broken.if_not(is_delivered == has_carrier, 7, || {
-                format!("{}, line {}: delivered {is_delivered}, carrier {has_carrier}", told(place), row[3])
+                format!("{}, line {}: delivered {is_delivered}, carrier {has_carrier}", reported(place), row[3])
             });
         })
     }
@@ -367,10 +367,10 @@ impl Book {
         for Order { place, carrier, lines_said, lines, waits, .. } in &self.orders {
             let has_carrier = *carrier != NONE;
             broken.if_not(has_carrier != *waits, 5, || {
-                format!("{}: has a carrier {has_carrier}, waits {waits}", told(*place))
+                format!("{}: has a carrier {has_carrier}, waits {waits}", reported(*place))
             });
             broken.if_not(lines_said == lines && *lines > 0, 6, || {
-                format!("{}: o_ol_cnt {lines_said}, order lines {lines}", told(*place))
+                format!("{}: o_ol_cnt {lines_said}, order lines {lines}", reported(*place))
             });
         }
     }
@@ -384,8 +384,8 @@ impl Book {
             customer.delivered = customer.delivered.wrapping_add(order.delivered);
         }
         let known = self.customers.iter().enumerate().map(|(at, customer)| (customer_place(&self.scale, at), customer));
-        let strangers = self.strangers.iter().map(|(place, customer)| (*place, customer));
-        for ([warehouse, district, number], customer) in known.chain(strangers) {
+        let other_processes = self.other_processes.iter().map(|(place, customer)| (*place, customer));
+        for ([warehouse, district, number], customer) in known.chain(other_processes) {
             let Customer { is_there, is_named, balance, paid_in_year, paid, delivered } = *customer;
             let place = || format!("warehouse {warehouse}, district {district}, customer {number}");
             if !is_there {
@@ -420,6 +420,6 @@ fn customer_place(scale: &Scale, at: usize) -> RowKey {
 }
 
 /// Describes an order's key.
-fn told([warehouse, district, order]: RowKey) -> String {
+fn reported([warehouse, district, order]: RowKey) -> String {
     format!("warehouse {warehouse}, district {district}, order {order}")
 }

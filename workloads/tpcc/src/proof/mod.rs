@@ -9,11 +9,10 @@ mod stock;
 use rumba_engine_api::check::{Check, EXAMPLES, keep_example};
 use rumba_engine_api::error::EngineError;
 
-use book::Book;
+use book::ConsistencyChecker;
 
 use crate::data_set::DataSet;
-use crate::load::PAID;
-use crate::scale::{DISTRICTS, Scale};
+use crate::scale::{DISTRICTS, PAID, Scale};
 use crate::tables::Table;
 use crate::tally::Sums;
 
@@ -47,10 +46,10 @@ struct Wrong {
 
 impl Wrong {
     /// A row breaks it, if it does.
-    fn if_not(&mut self, holds: bool, told: impl FnOnce() -> String) {
+    fn if_not(&mut self, holds: bool, reported: impl FnOnce() -> String) {
         if !holds {
             self.count += 1;
-            keep_example(&mut self.examples, told);
+            keep_example(&mut self.examples, reported);
         }
     }
 
@@ -108,7 +107,7 @@ pub fn verify(
     sums: impl Iterator<Item = (DataSet, Sums)>,
 ) -> Result<Vec<Check>, EngineError> {
     together(sums.map(|(set, sums)| {
-        let (conditions, stock, found) = Book::read(rows, set, scale)?.close();
+        let (conditions, stock, found) = ConsistencyChecker::read(rows, set, scale)?.close();
         let mut checks = proven(conditions, scale, &sums, &found);
         checks.push(stock);
         Ok((set, checks))
@@ -152,11 +151,11 @@ impl Bounds {
 fn check(name: String, numbers: Vec<Bounds>) -> Check {
     let examined = numbers.len() as u64;
     let is_wrong = |Bounds { found, from, to, .. }: &Bounds| !(*from..=*to).contains(found);
-    let told = |Bounds { what, found, from, to }: Bounds| match from == to {
+    let reported = |Bounds { what, found, from, to }: Bounds| match from == to {
         true => format!("{what}: {found}, expected {from}"),
         false => format!("{what}: {found}, expected {from} to {to}"),
     };
-    let mut wrong: Vec<String> = numbers.into_iter().filter(is_wrong).map(told).collect();
+    let mut wrong: Vec<String> = numbers.into_iter().filter(is_wrong).map(reported).collect();
     let count = wrong.len() as u64;
     wrong.truncate(EXAMPLES);
     Check { name, examined, wrong: count, examples: wrong }

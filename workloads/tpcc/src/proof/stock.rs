@@ -58,7 +58,7 @@ impl Stock {
             format!(
                 "warehouse {warehouse}, item {item}: s_quantity {left}, s_ytd {sum}, s_order_cnt {orders}, \
                  s_remote_cnt {remote}; {}",
-                told(taken)
+                reported(taken)
             )
         });
     }
@@ -69,14 +69,14 @@ impl Stock {
         let mut taken: Vec<_> = taken.into_iter().collect();
         taken.sort_unstable_by_key(|(place, _)| *place);
         for ([warehouse, item], taken) in taken {
-            wrong.if_not(false, || format!("warehouse {warehouse}, item {item}: no such stock; {}", told(taken)));
+            wrong.if_not(false, || format!("warehouse {warehouse}, item {item}: no such stock; {}", reported(taken)));
         }
         wrong.check(NAME.to_owned(), rows)
     }
 }
 
 /// Describes the quantities that lines took.
-fn told(Taken { quantity, lines, remote }: Taken) -> String {
+fn reported(Taken { quantity, lines, remote }: Taken) -> String {
     format!("{lines} lines took {quantity} in all, {remote} of the lines for another warehouse")
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_taken_what_is_left_is_in_its_range() {
+    fn remaining_stock_stays_in_range_for_every_order() {
         for (quantity, wanted) in LEFT.flat_map(|quantity| (1..=10).map(move |wanted| (quantity, wanted))) {
             assert!(LEFT.contains(&left(quantity, wanted)), "{wanted} of {quantity}");
         }

@@ -160,10 +160,10 @@ impl SqlStore {
         Ok(Paid { customer, balance: balance - payment.cents })
     }
 
-    pub(super) async fn status_in_groups(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+    pub(super) async fn status_in_groups(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
         let dialect = self.dialect();
-        let (customer, has_begun) = self.find(asked.warehouse, asked.district, asked.who, true).await?;
-        let key = [int(asked.warehouse), int(asked.district), Param::Int(customer)];
+        let (customer, has_begun) = self.find(requested.warehouse, requested.district, requested.who, true).await?;
+        let key = [int(requested.warehouse), int(requested.district), Param::Int(customer)];
         let wanted = [Wanted::Plain(Sql::Balance), Wanted::Plain(Sql::LastOrder)].map(|wanted| (wanted, &key[..]));
         let started = self.start(if has_begun { Part::Middle } else { Part::First }, &wanted)?;
         let (mut balance, mut order) = (None, 0);

@@ -114,8 +114,11 @@ mod tests {
             for (value, expected) in values {
                 let found = exact(dialect, *value, "i_price", 2).map_err(|error| error.to_string());
                 match (&found, expected) {
-                    (Err(told), Err(shown)) => {
-                        assert!(told.starts_with(&format!("i_price: {shown} is no number")), "{dialect:?}: {told}");
+                    (Err(reported), Err(shown)) => {
+                        assert!(
+                            reported.starts_with(&format!("i_price: {shown} is no number")),
+                            "{dialect:?}: {reported}"
+                        );
                     }
                     _ => assert_eq!(found, expected.map_err(str::to_owned), "{dialect:?}, {value:?}"),
                 }

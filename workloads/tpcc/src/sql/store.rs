@@ -26,7 +26,7 @@ const OUT_OF_RANGE: SqlState = SqlState(*b"22003");
 /// The error of a payment, with the reason and the remedy if a sum is full. A warehouse's sum is full long before any
 /// other, because all payments to its districts go into it.
 #[cold]
-fn told_of_full_sum(error: EngineError) -> EngineError {
+fn reported_of_full_sum(error: EngineError) -> EngineError {
     if error.code().sqlstate != Some(OUT_OF_RANGE) {
         return error;
     }
@@ -358,12 +358,12 @@ impl SqlStore {
         done
     }
 
-    async fn status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+    async fn status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
         if self.style == Style::Grouped {
-            return self.status_in_groups(asked).await;
+            return self.status_in_groups(requested).await;
         }
         let dialect = self.dialect;
-        let OrderStatus { warehouse, district, who } = *asked;
+        let OrderStatus { warehouse, district, who } = *requested;
         let (customer, has_begun) = self.find(warehouse, district, who, true).await?;
         let key = [int(warehouse), int(district), Param::Int(customer)];
         let mut balance = None;
@@ -448,8 +448,8 @@ impl SqlStore {
         Ok(Some(oldest))
     }
 
-    async fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
-        let StockLevel { warehouse, district, threshold } = *asked;
+    async fn level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+        let StockLevel { warehouse, district, threshold } = *requested;
         let place = [int(warehouse), int(district)];
         let mut next = 0;
         self.begin(Sql::NextOrder, &place, &mut |row| next = row.int(0)).await?;
@@ -474,14 +474,14 @@ impl Store for SqlStore {
     }
 
     async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
-        let paid = self.pay(payment).await.map_err(told_of_full_sum);
+        let paid = self.pay(payment).await.map_err(reported_of_full_sum);
         let paid = self.stops.end(paid);
         self.transactions.end(paid, true).await
     }
 
-    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
         self.transactions.next_only_reads();
-        let status = self.status(asked).await;
+        let status = self.status(requested).await;
         self.transactions.end(status, true).await
     }
 
@@ -491,9 +491,9 @@ impl Store for SqlStore {
         self.transactions.end(delivered, true).await
     }
 
-    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
         self.transactions.next_only_reads();
-        let low = self.level(asked).await;
+        let low = self.level(requested).await;
         self.transactions.end(low, true).await
     }
 

@@ -49,9 +49,9 @@ async fn client(of: Collection<RawDocumentBuf>, mut ids: Ids, finds: Arc<AtomicU
 async fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
     let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
-    let asked = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
-    let asked: BTreeMap<_, _> = asked.collect::<Option<_>>().ok_or("arguments are written key=value")?;
-    let number = |key: &str, default: u32| asked.get(key).map_or(Ok(default), |text| text.parse::<u32>());
+    let requested = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let requested: BTreeMap<_, _> = requested.collect::<Option<_>>().ok_or("arguments are written key=value")?;
+    let number = |key: &str, default: u32| requested.get(key).map_or(Ok(default), |text| text.parse::<u32>());
     let (clients, warmup, seconds) = (number("clients", 64)?, number("warmup", 5)?, number("seconds", 5)?);
     let rows = number("rows", 100_000)?;
     let options = ClientOptions::builder()

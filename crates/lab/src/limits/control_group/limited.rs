@@ -14,7 +14,7 @@ use super::owned::ControlGroup;
 use super::tree::{self, Version};
 use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
-use crate::provision::{Ledger, Owner};
+use crate::provision::{Owner, ResourceRegistry};
 
 /// Memory figures of a control group.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ impl Group {
         parent: &Path,
         controllers: &[&str],
         owner: &Owner,
-        ledger: &Ledger,
+        ledger: &ResourceRegistry,
     ) -> Result<Self, LimitError> {
         if version == Version::Two {
             hand_down(parent, controllers)?;
@@ -224,7 +224,7 @@ mod tests {
     fn version_two_hands_its_controller_down_and_forbids_swap() {
         // Plain files stand in for the kernel's: the test checks the text that is written.
         let dir = tempfile::tempdir().unwrap();
-        let (parent, ledger) = (dir.path().join("slice"), Ledger::at(dir.path()).unwrap());
+        let (parent, ledger) = (dir.path().join("slice"), ResourceRegistry::at(dir.path()).unwrap());
         fs::create_dir(&parent).unwrap();
         fs::write(parent.join("cgroup.subtree_control"), "io").unwrap();
         let owner = Owner::this_process("test", 1).unwrap();

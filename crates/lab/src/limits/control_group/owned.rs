@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::provision::{Doing, Kind, Ledger, Owner, ProvisionError, Registration};
+use crate::provision::{Doing, Kind, Owner, ProvisionError, Registration, ResourceRegistry};
 
 /// How long killed processes may take to leave their group.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ impl ControlGroup {
     ///
     /// # Errors
     /// When the group cannot be listed or made.
-    pub fn create(parent: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
+    pub fn create(parent: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("{}{number}", prefix(owner)));

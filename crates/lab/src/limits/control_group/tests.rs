@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use super::KIND;
-use crate::provision::Ledger;
+use crate::provision::ResourceRegistry;
 use crate::provision::tests::ended_owner;
 
 #[test]
@@ -12,7 +12,7 @@ fn plain_directory_is_not_accepted_as_a_control_group() {
     // Guards against killing the processes whose pids are in a plain file.
     let root = tempfile::tempdir().unwrap();
     let place = root.path().canonicalize().unwrap();
-    let ledger = Ledger::at(&place.join("state")).unwrap();
+    let ledger = ResourceRegistry::at(&place.join("state")).unwrap();
     let mut bystander = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let owner = ended_owner();
     let path = place.join(format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_made_beside_this_process_and_not_below_it() {
+    fn cgroup_is_created_as_a_sibling_of_this_process() {
         let (_dir, tree) = two("io memory");
         assert_eq!(parent_with(&tree, &["memory", "io"]), Some(tree.root.join("user.slice")));
     }

@@ -14,7 +14,7 @@ use super::loop_device::LoopDevice;
 use super::place::{Throttled, VolumeDir};
 use super::throttle::Throttle;
 use crate::limits::error::{LimitError, STORAGE, refused};
-use crate::provision::{Ledger, Owner};
+use crate::provision::{Owner, ResourceRegistry};
 
 /// Space in the tmpfs beyond the image itself, bytes.
 const TMPFS_ROOM_BYTES: u64 = 1 << 20;
@@ -40,7 +40,7 @@ impl Volume {
         storage: &StorageLimit,
         mkfs: &Path,
         owner: &Owner,
-        ledger: &Ledger,
+        ledger: &ResourceRegistry,
     ) -> Result<Self, LimitError> {
         let dir = VolumeDir::create(path, owner, ledger)?;
         let layout = dir.layout();

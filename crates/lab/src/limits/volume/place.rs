@@ -23,8 +23,8 @@ use super::loop_device::{self, LoopDevice};
 use crate::host::mounts;
 use crate::limits::control_group;
 use crate::provision::{
-    CheckedDir, DataDir, Doing, Kind, Ledger, MARKER, Marker, Objection, Owner, PASSABLE, ProvisionError, Registration,
-    lock, make, may_take, remove_empty,
+    CheckedDir, DataDir, Doing, Kind, MARKER, Objection, Owner, OwnerTag, PASSABLE, ProvisionError, Registration,
+    ResourceRegistry, lock, make, may_take, remove_empty,
 };
 
 /// A separate filesystem, as the ledger lists it: mounts, loop device, throttles, file.
@@ -101,12 +101,17 @@ impl VolumeDir {
     ///
     /// # Errors
     /// As [`DataDir::create`].
-    pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
+    pub fn create(path: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
         Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
     }
 
-    fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
+    fn take(
+        path: &Path,
+        owner: &Owner,
+        ledger: &ResourceRegistry,
+        mut made: Vec<PathBuf>,
+    ) -> Result<Self, ProvisionError> {
         let (dir, _lock) = lock(path)?;
         let layout = Layout::of(path);
         if let Some(leftover) = may_take(&dir)? {
@@ -114,7 +119,7 @@ impl VolumeDir {
             made = leftover.made;
         }
         let registration = ledger.register(&KIND, path, owner)?;
-        Marker::new(path.to_owned(), owner.clone(), made).write()?;
+        OwnerTag::new(path.to_owned(), owner.clone(), made).write()?;
         // From here on, dropping the value undoes the volume.
         let volume = Self { layout, registration, removed: false };
         dir.make_dir(BACKING, PASSABLE)?;
@@ -151,7 +156,7 @@ impl VolumeDir {
         }
         self.removed = true;
         let dir = CheckedDir::at(&self.layout.path)?;
-        match (&dir, dir.as_ref().map(Marker::read).transpose()?.flatten()) {
+        match (&dir, dir.as_ref().map(OwnerTag::read).transpose()?.flatten()) {
             (Some(dir), Some(marker)) => remove(&self.layout, dir, &marker)?,
             (Some(dir), None) => remove_unmarked(&self.layout, dir)?,
             (None, _) => detach(&self.layout)?,
@@ -172,7 +177,7 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let layout = Layout::of(path);
     // The device may still exist even if the directory is gone.
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout) };
-    match Marker::read(&dir)? {
+    match OwnerTag::read(&dir)? {
         Some(marker) if marker.owner == *owner => remove(&layout, &dir, &marker),
         Some(_) => Ok(()),
         None => remove_unmarked(&layout, &dir),
@@ -184,7 +189,7 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 /// # Errors
 /// When this is unknown, because the marker is invalid or belongs to another owner.
 fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
-    let marker = CheckedDir::at(path)?.as_ref().map(Marker::read).transpose()?.flatten();
+    let marker = CheckedDir::at(path)?.as_ref().map(OwnerTag::read).transpose()?.flatten();
     Ok(marker.map_or_else(|| is_there(&Layout::of(path)), |marker| marker.owner == *owner && !marker.kept))
 }
 
@@ -204,7 +209,7 @@ fn remove_unmarked(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionErr
     Ok(())
 }
 
-fn remove(layout: &Layout, dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
+fn remove(layout: &Layout, dir: &CheckedDir, marker: &OwnerTag) -> Result<(), ProvisionError> {
     undo(layout, dir)?;
     dir.remove_file(MARKER)?;
     remove_empty(&marker.made);

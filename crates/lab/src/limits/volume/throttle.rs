@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_two_is_told_every_rate() {
+    fn io_max_lists_every_rate_on_cgroup_v2() {
         let storage = StorageLimit { read_iops: Some(1000), read_bps: Some(1 << 20), ..StorageLimit::unthrottled() };
         assert_eq!(io_max("7:3", &storage), "7:3 riops=1000 wiops=max rbps=1048576 wbps=max");
     }

@@ -77,7 +77,7 @@ fn without_repeats_there_are_as_many_as_a_verdict_needs() {
 }
 
 #[test]
-fn what_differs_beside_the_engines_is_named_with_both_values() {
+fn other_differences_are_named_with_both_values() {
     let wrong = |from: &str, to: &str| {
         assert!(GOOD.contains(from), "{from}");
         let error = ab(GOOD, &GOOD.replacen(from, to, 1), &[], &[]).unwrap_err();

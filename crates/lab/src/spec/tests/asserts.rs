@@ -17,8 +17,8 @@ fn engines_that_differ_in_their_names_alone_are_warned_of() {
     assert_eq!(alike.code, "same-engine");
     assert!(alike.message.starts_with("rocks and other are the same engine"), "{}", alike.message);
     let [at_default] = &warned("settings.mapped = false\n", &[])[..] else { panic!("no warning") };
-    let told = "mapped = false is what rocks has without it; a comparison of the two is void";
-    assert!(at_default.message.ends_with(told), "{}", at_default.message);
+    let reported = "mapped = false is what rocks has without it; a comparison of the two is void";
+    assert!(at_default.message.ends_with(reported), "{}", at_default.message);
     assert!(at_default.remedy.contains("aa = true"), "{}", at_default.remedy);
     assert_eq!(warned("settings.mapped = true\n", &[]), []);
     assert_eq!(warned("cache = \"32MiB\"\n", &[]), []);

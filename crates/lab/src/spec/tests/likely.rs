@@ -23,9 +23,9 @@ fn bare_engine_setting_suggests_engine_name_of_the_experiment() {
 
 #[test]
 fn misplaced_engine_setting_suggests_its_right_place() {
-    let beside = read(&format!("{ONE}page_size = \"4k\"\n")).unwrap_err();
+    let adjacent = read(&format!("{ONE}page_size = \"4k\"\n")).unwrap_err();
     assert_eq!(
-        (beside.problem.as_str(), beside.remedy.as_str()),
+        (adjacent.problem.as_str(), adjacent.remedy.as_str()),
         ("an [[engine]] has no key `page_size`", "did you mean `settings.page_size`?")
     );
     let misspelt = read(&format!("{ONE}compresion = \"zstd\"\n")).unwrap_err();

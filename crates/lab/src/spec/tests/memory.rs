@@ -1,7 +1,7 @@
 //! Memory limits: too little for an engine, and the cache that is derived from a limit.
 
 use super::*;
-use crate::prepare::{Admitted, Allowed};
+use crate::prepare::{Allowed, Validated};
 
 const LIMITED: &str = r#"name = "memory"
 [workload.linkbench]
@@ -59,11 +59,16 @@ fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
         "{:?}",
         fits.memory_needs
     );
-    let told = |experiment: &Experiment| crate::plan::data_over_cache(experiment, None, &registry()).pop().unwrap().1;
-    assert_eq!(told(&fits), "25.6, IO-bound: larger than the cache and than memory");
-    let untold = with(&own("per session"), &["cache=40MiB"]).unwrap();
-    assert_eq!((untold.shortages.len(), untold.memory_needs.len()), (0, 0), "nobody knows how large it becomes");
-    assert_eq!(told(&untold), "not known: it has own_cache = per session");
+    let reported =
+        |experiment: &Experiment| crate::plan::data_over_cache(experiment, None, &registry()).pop().unwrap().1;
+    assert_eq!(reported(&fits), "25.6, IO-bound: larger than the cache and than memory");
+    let unreported = with(&own("per session"), &["cache=40MiB"]).unwrap();
+    assert_eq!(
+        (unreported.shortages.len(), unreported.memory_needs.len()),
+        (0, 0),
+        "nobody knows how large it becomes"
+    );
+    assert_eq!(reported(&unreported), "not known: it has own_cache = per session");
 }
 
 #[test]
@@ -130,9 +135,9 @@ fn memory_unusable_with_direct_reads_is_warned_of() {
     let direct = "rocksdb.use_direct_reads=true";
     let (code, message, remedy) = warned(&[direct, "cache=40MiB"]).unwrap();
     assert_eq!(code, "memory-unused");
-    let told = "rocksdb leaves 220.0 MiB of limits.memory = 400.0 MiB unused: it reads past the page cache, and its cache is \
+    let reported = "rocksdb leaves 220.0 MiB of limits.memory = 400.0 MiB unused: it reads past the page cache, and its cache is \
                 40.0 MiB";
-    assert_eq!(message, told);
+    assert_eq!(message, reported);
     assert!(remedy.contains("cache = \"auto\""), "{remedy}");
     assert_eq!(warned(&[direct]), None, "a derived cache fills it");
     let roomy = limited("5GiB", &[direct, "cache=2GiB"]);
@@ -143,7 +148,7 @@ fn memory_unusable_with_direct_reads_is_warned_of() {
     let text = LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "myrocks");
     let unmeasured = with(&text, &["myrocks.use_direct_reads=true"]).unwrap().unused_memory;
     assert!(unmeasured[0].remedy.starts_with("set cache to a size"), "{unmeasured:?}");
-    let admitted = Admitted::new(
+    let admitted = Validated::new(
         limited("400MiB", &[direct, "cache=40MiB"]),
         std::path::Path::new("/tmp"),
         Allowed { unlimited: true, ..Allowed::default() },
@@ -168,8 +173,8 @@ fn engine_without_cache_is_not_reported_to_have_one() {
     assert!(warnings.iter().all(|warning| warning.code != "no-cache"), "the other's cache follows from the same limit");
     let fixed = with(&(LIMITED.replace("MEMORY", "400MiB") + mapped), &["cache=64MiB"]).unwrap();
     let warnings = crate::plan::warnings(&fixed, None, &registry());
-    let told = warnings.iter().find(|warning| warning.code == "no-cache").unwrap();
-    assert!(told.message.starts_with("mapped has no cache of its own"), "{}", told.message);
+    let reported = warnings.iter().find(|warning| warning.code == "no-cache").unwrap();
+    assert!(reported.message.starts_with("mapped has no cache of its own"), "{}", reported.message);
     assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");
 }
 
@@ -184,18 +189,19 @@ fn the_cache_of_an_existing_server_is_known_nowhere() {
     let place = tempfile::tempdir().unwrap();
     let allowed = Allowed { unlimited: true, ..Allowed::default() };
     for experiment in [of(""), of("cache = \"2GiB\"\n")] {
-        let admitted = Admitted::new(experiment, place.path(), allowed).unwrap();
+        let admitted = Validated::new(experiment, place.path(), allowed).unwrap();
         let experiment = admitted.experiment().clone();
         let conditions = crate::plan::data_over_cache(&experiment, Some(16 << 30), &registry());
         let not_known = "not known: its server has the cache that others gave it";
         assert_eq!(conditions[1], ("data over cache, theirs".to_owned(), not_known.to_owned()));
         let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
-        let told = |code: &str| warnings.iter().find(|warning| warning.code == code).map(|warning| &*warning.message);
-        assert_eq!(told("cache-differs"), None);
+        let reported =
+            |code: &str| warnings.iter().find(|warning| warning.code == code).map(|warning| &*warning.message);
+        assert_eq!(reported("cache-differs"), None);
         let unknown = "of some engines it is not known, and of others it is, what a commit promises: theirs; how large \
                        the cache is: theirs";
-        assert_eq!(told("parity-unknown"), Some(unknown));
-        let page_cache = told("page-cache").unwrap();
+        assert_eq!(reported("parity-unknown"), Some(unknown));
+        let page_cache = reported("page-cache").unwrap();
         assert!(page_cache.contains("the memory that theirs may use (16.0 GiB)"), "{page_cache}");
     }
 }
@@ -218,12 +224,12 @@ fn page_cache_is_warned_of_if_data_fits_memory_but_not_cache() {
         warnings.into_iter().find(|warning| warning.code == "page-cache").map(|warning| warning.message)
     };
     let text = LIMITED.replace("memory = \"MEMORY\"", "").replace("linkbench]", "linkbench]\nmaxid1 = 100_000");
-    let told = warned(&["cache=16MiB"], &text).unwrap();
-    assert!(told.contains("fits into the memory that an engine has (16.0 GiB)"), "{told}");
+    let reported = warned(&["cache=16MiB"], &text).unwrap();
+    assert!(reported.contains("fits into the memory that an engine has (16.0 GiB)"), "{reported}");
     assert_eq!(warned(&["cache=1GiB"], &text), None, "no read misses a cache that holds the data");
     let both = format!("{text}cache = \"1GiB\"\n[[engine]]\nname = \"small\"\nuse = \"rocksdb\"\ncache = \"16MiB\"\n");
-    let told = warned(&[], &both).unwrap();
-    assert!(told.contains("fits into the memory that small may use"), "{told}");
+    let reported = warned(&[], &both).unwrap();
+    assert!(reported.contains("fits into the memory that small may use"), "{reported}");
     assert_eq!(warned(&["memory=48MiB"], &text), None, "memory is smaller than the data");
 }
 
@@ -239,13 +245,13 @@ fn direct_read_engine_is_not_reported_as_page_cache_served() {
     let warning = warnings.into_iter().find(|warning| warning.code == "page-cache").unwrap();
     assert!(warning.message.contains("fits into the memory that rocksdb may use"), "{}", warning.message);
     let conditions = crate::plan::data_over_cache(&experiment, Some(16 << 30), &registry());
-    let told = |name: &str| {
+    let reported = |name: &str| {
         let name = format!("data over cache, {name}");
-        conditions.iter().find(|(of, _)| *of == name).map(|(_, told)| told.as_str())
+        conditions.iter().find(|(of, _)| *of == name).map(|(_, reported)| reported.as_str())
     };
-    assert_eq!(told("direct"), Some("64.0, IO-bound: larger than the cache, and read past the page cache"));
+    assert_eq!(reported("direct"), Some("64.0, IO-bound: larger than the cache, and read past the page cache"));
     let buffered = "64.0, larger than the cache, smaller than memory: the page cache serves buffered reads";
-    assert_eq!(told("rocksdb"), Some(buffered));
+    assert_eq!(reported("rocksdb"), Some(buffered));
     let alone = with(&text, &["cache=16MiB", "rocksdb.use_direct_reads=true"]).unwrap();
     let warnings = crate::plan::warnings(&alone, Some(16 << 30), &registry());
     assert!(warnings.iter().all(|warning| warning.code != "page-cache"), "{warnings:?}");

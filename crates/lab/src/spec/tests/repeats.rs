@@ -4,20 +4,20 @@ use super::*;
 
 #[test]
 fn starts_follow_their_load_and_appear_in_directory_names() {
-    let trials = told(&planned(&["clients=1", "starts=2"]));
+    let trials = reported(&planned(&["clients=1", "starts=2"]));
     let names: Vec<&str> = trials.iter().map(|(name, _)| name.as_str()).collect();
     let starts = ["003-rocks.4k-c1-r1-s1", "004-rocks.16k-c1-r1-s1", "005-rocks.16k-c1-r1-s2", "006-rocks.4k-c1-r1-s2"];
     assert_eq!(names[..2], ["001-rocks.4k-load", "002-rocks.16k-load"]);
     assert_eq!(names[2..6], starts, "A B B A");
     assert_eq!(trials.iter().map(|(_, load)| *load).collect::<Vec<_>>()[2..6], [1, 2, 2, 1].map(Some));
     assert_eq!(planned(&["starts=1"]), planned(&[]));
-    for (set, told) in [
+    for (set, reported) in [
         (&["starts=2", "repeats_from=kept"][..], "the repeats are themselves starts of one load"),
         (&["starts=2", "rate=max(p99 < 10ms)"], "with probes of its own"),
         (&["starts=0"], "starts"),
     ] {
         let error = with(GOOD, set).unwrap_err();
-        assert!(error.problem.contains(told), "{error}");
+        assert!(error.problem.contains(reported), "{error}");
         assert!(error.place().is_some(), "{error}");
     }
 }
@@ -28,13 +28,13 @@ fn a_run_until_decided_plans_the_most_repeats_that_it_may_have() {
     assert_eq!(trials.len(), 16);
     assert!(trials.iter().all(|trial| trial.run.at_most_repeats == Some(8)));
     assert!(planned(&["clients=1"]).iter().all(|trial| trial.run.at_most_repeats.is_none()));
-    for (set, told) in [
+    for (set, reported) in [
         (&["until_decided=true", "repeats=5"][..], "needs more than 5 repeats, and repeats is 5"),
         (&["until_decided=true", "repeats=8", "rate=max(p99 < 10ms)"], "exclude each other"),
         (&["until_decided=maybe", "repeats=8"], "until_decided"),
     ] {
         let error = with(GOOD, set).unwrap_err();
-        assert!(error.problem.contains(told), "{error}");
+        assert!(error.problem.contains(reported), "{error}");
     }
 }
 

@@ -35,10 +35,10 @@ fn everything(path: &Path) -> String {
 
 /// The same, in a thread with a time limit.
 fn everything_in_time(path: &Path) -> String {
-    let (said, heard) = channel();
+    let (said, received) = channel();
     let path = path.to_owned();
     std::thread::spawn(move || said.send(everything(&path)));
-    heard.recv_timeout(PATIENCE).expect("it waits, or reads without end")
+    received.recv_timeout(PATIENCE).expect("it waits, or reads without end")
 }
 
 #[test]
@@ -62,16 +62,16 @@ fn planted_file_is_reported_and_neither_followed_nor_awaited() {
     let elsewhere = yard.path().join("elsewhere");
     fs::write(&elsewhere, SECRET).unwrap();
     for file in files() {
-        for (name, plant, told) in &plants {
+        for (name, plant, reported) in &plants {
             let written = Written::new(1);
             let path = written.dir.path().join(&file);
             let _ = fs::remove_file(&path);
             plant(&elsewhere, &path);
             let said = everything_in_time(written.dir.path());
             let is_of_lines = path.extension().is_some_and(|extension| extension == "ndjson");
-            let told = if is_of_lines && *name == "a huge file" { "is longer than 1 GiB" } else { told };
+            let reported = if is_of_lines && *name == "a huge file" { "is longer than 1 GiB" } else { reported };
             // Unreadable stacks are left out of the page.
-            assert!(said.contains(told) || file.ends_with(STACKS), "{name} as {}: {said}", file.display());
+            assert!(said.contains(reported) || file.ends_with(STACKS), "{name} as {}: {said}", file.display());
             assert!(!said.contains(SECRET), "{name} as {}: {said}", file.display());
         }
     }
@@ -84,7 +84,7 @@ fn no_link_and_no_name_leads_out_of_results() {
     let theirs = record(elsewhere.dir.path()).replace("\"linkbench\"", &format!("\"{SECRET}\""));
     fs::write(elsewhere.file("record.json"), theirs).unwrap();
     fs::write(elsewhere.file(STACKS), SECRET).unwrap();
-    let told = |written: &Written, words: &str| {
+    let reported = |written: &Written, words: &str| {
         let said = everything_in_time(written.dir.path());
         assert!(said.contains(words) && !said.contains(SECRET), "{words}: {said}");
     };
@@ -93,7 +93,7 @@ fn no_link_and_no_name_leads_out_of_results() {
         let link = written.dir.path().join(&of_elsewhere);
         fs::remove_dir_all(&link).unwrap();
         symlink(elsewhere.dir.path().join(&of_elsewhere), &link).unwrap();
-        told(&written, "is a link, and is not followed");
+        reported(&written, "is a link, and is not followed");
     }
     let theirs = elsewhere.dir.path().join("trials").join(FIRST).display().to_string();
     let (name, below) = (elsewhere.dir.path().file_name().unwrap().to_str().unwrap(), format!("trials/{FIRST}"));
@@ -102,7 +102,7 @@ fn no_link_and_no_name_leads_out_of_results() {
         let file = written.dir.path().join("experiment.json");
         let json = fs::read_to_string(&file).unwrap().replace(FIRST, &lead);
         fs::write(&file, json).unwrap();
-        told(&written, "its name leads out of the directory");
+        reported(&written, "its name leads out of the directory");
     }
 }
 
@@ -120,10 +120,10 @@ fn damaged_time_series_loses_only_the_damaged_line() {
     let written = Written::new(1);
     let looks = "{\"at_s\":1.0,\"counters\":{\"reads\":5.0}}\n\0\0\0\0\n{\"at_s\":3.0}\n{\"at_s\":4.0,\"coun";
     fs::write(written.file(ENGINE), looks).unwrap();
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!((&trials[0].course.at_s, &trials[0].course.columns[0].values), (&vec![1.0, 3.0], &vec![5.0; 2]));
     let expected = ["engine.ndjson line 4 is cut off", "engine.ndjson line 2 cannot be read; the other 2 were"];
-    assert_eq!(told, expected.map(|words| format!("{FIRST}: {words}")));
+    assert_eq!(reported, expected.map(|words| format!("{FIRST}: {words}")));
     let following = Following::open(written.dir.path()).unwrap();
     assert_eq!(following.results().trials[0].course, trials[0].course);
 }
@@ -135,14 +135,14 @@ fn a_line_without_end_costs_itself_alone() {
     let intervals = fs::read_to_string(&file).unwrap();
     let (first, second) = intervals.split_at(intervals.find('\n').unwrap() + 1);
     fs::write(&file, format!("{first}{}\n{second}", "x".repeat(40 << 20))).unwrap();
-    let (trials, told) = written.read();
+    let (trials, reported) = written.read();
     assert_eq!(trials[0].intervals, [interval(0), interval(1)]);
-    assert_eq!(told, [format!("{FIRST}: intervals.ndjson line 2 cannot be read; the other 2 were")]);
+    assert_eq!(reported, [format!("{FIRST}: intervals.ndjson line 2 cannot be read; the other 2 were")]);
     assert_eq!(Following::open(written.dir.path()).unwrap().results().trials[0].intervals.len(), 2);
 }
 
 #[test]
-fn few_lines_cannot_ask_for_more_numbers_than_there_is_room_for() {
+fn short_input_cannot_request_more_values_than_the_limit() {
     // A column continues on lines that do not name it: 10 MB of names and 10 MB of lines became a terabyte.
     let column = |number: usize| Column { of: Of::Counter, name: number.to_string(), before: 0, values: Vec::new() };
     let mut course = EngineTimeSeries { at_s: vec![0.0; 1 << 10], columns: (0..1 << 17).map(column).collect() };

@@ -386,7 +386,7 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
         harness_cpu_s: Metric::from(0.01),
         host_cpu_s: Metric::from(cpu * 1.04 + 0.05),
         steal_s: Metric::from(0.0),
-        strangers_cpu_s: Metric::from(0.04),
+        others_cpu_s: Metric::from(0.04),
         ctx_switches: Metric::from(reads * 2.0),
         server_ctx_switches: s.server.map_or_else(embedded, |_| Metric::from(reads * 3.0)),
         host_ctx_switches: Metric::from(reads * 6.0),

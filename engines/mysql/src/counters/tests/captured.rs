@@ -4,13 +4,13 @@ use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::innodb::{age_in_monitor, progress_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};
-use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, Status, debt, written_of};
+use crate::counters::{Flavour, Kind, Levels, Reading, Request, Server, Status, debt, written_of};
 
 /// A server that returns captured answers, found by the beginning of the statement.
 struct Captured(Vec<(&'static str, &'static str)>);
 
-impl Ask for Captured {
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+impl Request for Captured {
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
         match self.0.iter().find(|(begins, _)| sql.starts_with(begins)) {
             Some((_, answer)) => Ok(Rows { columns: Vec::new(), rows: rows(answer) }),
             None => Err(WireError::Protocol(format!("not captured: {sql}"))),
@@ -30,7 +30,7 @@ const COMPACTION_STATS: &str = include_str!("compaction_stats.txt");
 fn levels_of_all_families_are_added_up() {
     let levels = Levels::of(&rows(COMPACTION_STATS));
     let mut reading = Reading::default();
-    levels.tell(&mut reading);
+    levels.notify(&mut reading);
     assert_eq!(reading.get("level0_files"), Some(2.0), "one of each family");
     assert_eq!(reading.get("level1_bytes"), Some(241_713_466.0));
     assert_eq!(levels.sum(0, |level| level.compacting_files), 1.0);
@@ -62,7 +62,7 @@ default NUM_ENTRIES_IMM_MEM_TABLES 0";
 /// MySQL 5.6.24 after a load of 140 MB. Its status has neither checkpoint age nor history, and its metrics have only
 /// the history.
 #[test]
-fn mysql_5_6_tells_its_debt_by_metrics_and_monitor() {
+fn mysql_5_6_reports_deferred_writes_by_metrics_and_monitor() {
     let mut captured = Captured(vec![
         ("SHOW GLOBAL STATUS", "Innodb_buffer_pool_bytes_dirty 141180928\nInnodb_buffer_pool_pages_dirty 8617"),
         ("SELECT NAME", "trx_rseg_history_len 4\nlog_lsn_checkpoint_age off\nibuf_size 1"),
@@ -100,7 +100,7 @@ fn purge_is_done_only_when_it_has_caught_up_and_rests() {
 /// `Innodb_data_written` includes different bytes in each version. The figures are from real runs, and each must give
 /// the bytes of pages written. All versions count lock waits in milliseconds.
 #[test]
-fn pages_are_told_apart_from_redo_and_doublewrite() {
+fn page_writes_are_separate_from_redo_and_doublewrite() {
     let mysql = "Innodb_data_written 463548928\nInnodb_dblwr_pages_written 8630\nInnodb_os_log_written 180741120\n\
         Innodb_page_size 16384\nInnodb_pages_written 8630\nInnodb_row_lock_time 7";
     let mariadb = "Binlog_bytes_written 148361132\nInnodb_data_written 283066368\nInnodb_dblwr_pages_written 6006\n\

@@ -3,7 +3,7 @@
 use rumba_server_kit::reading::Absence;
 
 use super::server::{self, Private};
-use crate::counters::{Ask, Kind, LATCHES, counters, debt, enable};
+use crate::counters::{Kind, LATCHES, Request, counters, debt, enable};
 
 const ROWS: u32 = 50_000;
 
@@ -40,14 +40,14 @@ fn innodb_counts_what_was_written() {
 /// Lock waits are reported if the server times them, and are absent instead of zero if it does not.
 #[test]
 #[needs(MariaDb)]
-fn latches_are_told_where_they_are_timed() {
+fn latch_waits_are_reported_where_the_server_times_them() {
     let latches = |options: &[&str]| {
         let private = Private::start(options);
         let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
         server::load(&mut admin, "InnoDB", ROWS);
         let reading = counters(&mut admin, &innodb);
-        let is_told = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
-        let absent = reading.absent.iter().any(is_told);
+        let is_reported = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
+        let absent = reading.absent.iter().any(is_reported);
         (reading.get("waited_index_us"), reading.get("waited_lock_sys_us"), absent)
     };
     let mut timed = vec!["--performance-schema=ON".to_owned()];
@@ -117,10 +117,10 @@ fn another_engine_shows_the_counters_of_its_name() {
 #[test]
 #[needs(MariaDb)]
 fn debt_takes_two_statements_of_a_handful_of_rows() {
-    struct Counted<'a>(&'a mut dyn Ask, usize, usize);
-    impl Ask for Counted<'_> {
-        fn ask(&mut self, sql: &str) -> Result<rumba_protocol_mysql::Rows, rumba_protocol_mysql::WireError> {
-            let rows = self.0.ask(sql)?;
+    struct Counted<'a>(&'a mut dyn Request, usize, usize);
+    impl Request for Counted<'_> {
+        fn fetch(&mut self, sql: &str) -> Result<rumba_protocol_mysql::Rows, rumba_protocol_mysql::WireError> {
+            let rows = self.0.fetch(sql)?;
             self.1 += 1;
             self.2 += rows.rows.len();
             Ok(rows)

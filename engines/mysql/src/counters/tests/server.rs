@@ -5,7 +5,7 @@ use std::time::Duration;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::mariadb::MariaDb;
 
-use crate::counters::{Ask, Kind, Server};
+use crate::counters::{Kind, Request, Server};
 
 /// A running server, killed and removed at the end of the test.
 pub(crate) struct Private(MariaDb);
@@ -25,6 +25,11 @@ impl Private {
     /// Starts a server with MyRocks.
     pub(crate) fn with_myrocks() -> Self {
         Self::start(&["--plugin-load-add=ha_rocksdb", "--rocksdb=FORCE"])
+    }
+
+    /// The address of a schema for root, as an experiment names it.
+    pub(crate) fn dsn(&self, schema: &str) -> String {
+        format!("mysql://root@/{schema}?socket={}", self.0.socket().display())
     }
 
     fn target(&self, user: &str) -> Target {
@@ -49,7 +54,7 @@ impl Private {
 
     /// Describes the server for an engine.
     pub(crate) fn server(&self, kind: Kind) -> Server {
-        let version = self.connect().ask("SELECT VERSION()").expect("a version");
+        let version = self.connect().fetch("SELECT VERSION()").expect("a version");
         Server::new(kind, version.rows[0][0].as_deref().expect("a version"))
     }
 }
@@ -57,7 +62,7 @@ impl Private {
 /// Runs statements one after the other.
 pub(crate) fn run(admin: &mut Admin, statements: &[&str]) {
     for sql in statements {
-        admin.ask(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        admin.fetch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 }
 
@@ -72,5 +77,5 @@ pub(crate) fn load(admin: &mut Admin, engine: &str, rows: u32) {
 
 /// The values of global variables.
 pub(crate) fn variables(admin: &mut Admin, like: &str) -> Vec<Vec<Option<String>>> {
-    admin.ask(&format!("SHOW GLOBAL VARIABLES LIKE '{like}'")).expect("variables").rows
+    admin.fetch(&format!("SHOW GLOBAL VARIABLES LIKE '{like}'")).expect("variables").rows
 }

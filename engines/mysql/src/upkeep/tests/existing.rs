@@ -6,7 +6,7 @@ use std::time::Duration;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 use crate::counters::tests::server::{self, Private};
-use crate::counters::{Ask, Kind, debt, purge_progress};
+use crate::counters::{Kind, Request, debt, purge_progress};
 use crate::upkeep::{Patience, existing};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
@@ -17,10 +17,10 @@ struct RecordingConnection {
     said: Vec<String>,
 }
 
-impl Ask for RecordingConnection {
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+impl Request for RecordingConnection {
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
         self.said.push(sql.to_owned());
-        self.admin.ask(sql)
+        self.admin.fetch(sql)
     }
 }
 
@@ -39,7 +39,7 @@ impl RecordingConnection {
 fn dirty_pages(admin: &mut Admin) -> u64 {
     let sql = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE \
                WHERE TABLE_NAME LIKE '%rows\\_%' AND OLDEST_MODIFICATION > 2";
-    admin.ask(sql).expect("pages").rows[0][0].as_deref().expect("a number").parse().expect("a number")
+    admin.fetch(sql).expect("pages").rows[0][0].as_deref().expect("a number").parse().expect("a number")
 }
 
 /// A kill -9 left an existing server with another I/O capacity, and the next run measured that.
@@ -48,21 +48,21 @@ fn dirty_pages(admin: &mut Admin) -> u64 {
 fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
     // A server that writes no page on its own while the buffer pool has space.
     let private = Private::start(&["--innodb-max-dirty-pages-pct=90", "--innodb-max-dirty-pages-pct-lwm=0"]);
-    let (mut told, innodb) = (RecordingConnection::of(&private), private.server(Kind::InnoDb));
+    let (mut reported, innodb) = (RecordingConnection::of(&private), private.server(Kind::InnoDb));
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 50_000);
     let variables = server::variables(&mut admin, "%");
-    existing::settle(&mut told, &innodb, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut reported, &innodb, "lab", &Patience::default()).expect("settled");
     assert_eq!(dirty_pages(&mut admin), 0, "the load is written");
     server::run(&mut admin, &[UPDATE, UPDATE, "DELETE FROM lab.rows_ WHERE id % 10 = 0"]);
     let committed = purge_progress(&mut admin).expect("the monitor").next;
     assert!(dirty_pages(&mut admin) > 100);
-    existing::drain(&mut told, &innodb, "lab", &Patience::default()).expect("drained");
+    existing::drain(&mut reported, &innodb, "lab", &Patience::default()).expect("drained");
     assert_eq!(dirty_pages(&mut admin), 0);
     let purge = purge_progress(&mut admin).expect("the monitor");
     let history = debt(&mut admin, &innodb).get("history_list_length");
     assert!(purge.purged >= committed || history == Some(0.0) || purge.rests, "{purge:?} {history:?}");
-    assert_eq!(told.changes(), Vec::<&String>::new());
+    assert_eq!(reported.changes(), Vec::<&String>::new());
     assert_eq!(server::variables(&mut admin, "%"), variables);
     server::run(&mut admin, &["INSERT INTO lab.rows_ VALUES (1000000, 1, 'the tables are unlocked again')"]);
 }
@@ -80,7 +80,7 @@ fn what_others_do_meanwhile_is_not_waited_for() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let _ = other.ask("UPDATE other.rows_ SET k = k + 1");
+                let _ = other.fetch("UPDATE other.rows_ SET k = k + 1");
             }
         });
         let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(30) };
@@ -138,21 +138,25 @@ fn tables_in_the_system_tablespace_are_refused_with_remedy() {
 #[needs(MariaDb, MyRocks)]
 fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     let private = Private::with_myrocks();
-    let (mut told, myrocks) = (RecordingConnection::of(&private), private.server(Kind::RocksDb));
+    let (mut reported, myrocks) = (RecordingConnection::of(&private), private.server(Kind::RocksDb));
     let mut admin = private.connect();
     server::load(&mut admin, "RocksDB", 50_000);
     server::run(&mut admin, &[UPDATE]);
     let variables = server::variables(&mut admin, "%");
     let options = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS ORDER BY 1, 2, 3";
-    let before = admin.ask(options).expect("options").rows;
-    existing::settle(&mut told, &myrocks, "lab", &Patience::default()).expect("settled");
+    let before = admin.fetch(options).expect("options").rows;
+    existing::settle(&mut reported, &myrocks, "lab", &Patience::default()).expect("settled");
     let left = debt(&mut admin, &myrocks);
     assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
     assert_eq!(left.get("compacting_files"), Some(0.0), "{left:?}");
     assert_eq!(left.get("compaction_pending"), Some(0.0), "{left:?}");
     assert_eq!(server::variables(&mut admin, "%"), variables);
-    assert_eq!(admin.ask(options).expect("options").rows, before);
-    assert_eq!(told.changes(), ["SET GLOBAL rocksdb_force_flush_memtable_now = 1"], "a command, which leaves nothing");
+    assert_eq!(admin.fetch(options).expect("options").rows, before);
+    assert_eq!(
+        reported.changes(),
+        ["SET GLOBAL rocksdb_force_flush_memtable_now = 1"],
+        "a command, which leaves nothing"
+    );
 }
 
 /// Only the tables of the tested engine are closed, also for an engine that rumba does not know.
@@ -160,9 +164,9 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
 #[needs(MariaDb)]
 fn tables_of_another_engine_are_flushed_by_name() {
     let private = Private::start(&[]);
-    let (mut told, aria) = (RecordingConnection::of(&private), private.server(Kind::of("Aria")));
+    let (mut reported, aria) = (RecordingConnection::of(&private), private.server(Kind::of("Aria")));
     let mut admin = private.connect();
     server::load(&mut admin, "Aria", 1000);
-    existing::settle(&mut told, &aria, "lab", &Patience::default()).expect("settled");
-    assert!(told.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", told.said);
+    existing::settle(&mut reported, &aria, "lab", &Patience::default()).expect("settled");
+    assert!(reported.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", reported.said);
 }

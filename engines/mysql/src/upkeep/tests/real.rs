@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::counters::tests::server::{self, Private};
-use crate::counters::{Ask, Kind, debt};
+use crate::counters::{Kind, Request, debt};
 use crate::upkeep::{Patience, drain, settle};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
@@ -72,13 +72,13 @@ fn myrocks_owes_after_updates_and_nothing_once_settled() {
     // RocksDB's status shows the cache in use.
     let cache_sql = "SHOW ENGINE ROCKSDB STATUS";
     let cache_of = |admin: &mut rumba_protocol_mysql::Admin| {
-        let rows = admin.ask(cache_sql).expect("status").rows;
+        let rows = admin.fetch(cache_sql).expect("status").rows;
         let lines = rows.iter().filter_map(|row| row.last()?.as_deref());
         let line = lines.flat_map(str::lines).find(|line| line.starts_with("Block cache LRUCache")).expect("a cache");
         line.split("collections").next().expect("a capacity").to_owned()
     };
     let cache = cache_of(&mut admin);
-    let options = admin.ask(options_sql).expect("options").rows;
+    let options = admin.fetch(options_sql).expect("options").rows;
     settle(&mut admin, &myrocks, "lab", &Patience::default()).expect("settled");
     let left = debt(&mut admin, &myrocks);
     // Statistics are stored in the dictionary, a few rows in a memtable.
@@ -86,7 +86,7 @@ fn myrocks_owes_after_updates_and_nothing_once_settled() {
     for name in ["l0_files", "compaction_pending", "compacting_files", "levels_excess_bytes"] {
         assert_eq!(left.get(name), Some(0.0), "{name}: {left:?}");
     }
-    let now = admin.ask(options_sql).expect("options").rows;
+    let now = admin.fetch(options_sql).expect("options").rows;
     let changed: Vec<_> = now.iter().filter(|row| !options.contains(row)).collect();
     assert_eq!(cache_of(&mut admin), cache);
     assert!(changed.is_empty() && now.len() == options.len(), "every option is as it was: {changed:?}");
@@ -101,13 +101,13 @@ fn myrocks_compacts_level_0_from_its_trigger_on_and_not_below() {
     server::load(&mut admin, "RocksDB", 20_000);
     settle(&mut admin, &myrocks, "lab", &Patience::default()).expect("settled");
     let compacted = |admin: &mut rumba_protocol_mysql::Admin| {
-        let rows = admin.ask("SHOW GLOBAL STATUS LIKE 'Rocksdb_compact_write_bytes'").expect("status").rows;
+        let rows = admin.fetch("SHOW GLOBAL STATUS LIKE 'Rocksdb_compact_write_bytes'").expect("status").rows;
         rows[0][1].as_deref().expect("a number").parse::<f64>().expect("a number")
     };
     let files = |admin: &mut rumba_protocol_mysql::Admin| {
         let sql = "SELECT VALUE FROM information_schema.ROCKSDB_COMPACTION_STATS \
                    WHERE CF_NAME = 'default' AND LEVEL = 'L0' AND TYPE = 'NumFiles'";
-        let rows = admin.ask(sql).expect("levels").rows;
+        let rows = admin.fetch(sql).expect("levels").rows;
         rows.first().map_or(0.0, |row| row[0].as_deref().expect("a number").parse().expect("a number"))
     };
     let update_and_drain = |admin: &mut rumba_protocol_mysql::Admin| {
@@ -153,7 +153,7 @@ fn settling_gathers_statistics() {
     server::run(&mut admin, &["CREATE VIEW lab.seen AS SELECT id FROM lab.rows_"]);
     settle(&mut admin, &innodb, "lab", &Patience::default()).expect("settled");
     let rows = "SELECT n_rows FROM mysql.innodb_table_stats WHERE database_name = 'lab' AND table_name = 'rows_'";
-    let rows = admin.ask(rows).expect("statistics").rows;
+    let rows = admin.fetch(rows).expect("statistics").rows;
     let rows: f64 = rows[0][0].as_deref().expect("a number").parse().expect("a number");
     assert!((4000.0..6000.0).contains(&rows), "{rows}");
 }

@@ -5,20 +5,20 @@ use std::time::Duration;
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_protocol_mysql::{Rows, WireError};
 
-use crate::counters::{Ask, Kind, Server};
-use crate::upkeep::{Patience, drain};
+use crate::counters::{Kind, Request, Server};
+use crate::upkeep::{Patience, drain, existing};
 use rumba_server_kit::wait::{BackgroundWork, WaitError, until_paid};
 
 const SOON: Patience = Patience { poll: Duration::ZERO, stuck_after: Duration::ZERO };
 
-/// A server with MySQL 8's variables that refuses one statement.
+/// A server with MySQL 8's variables and nothing to purge that refuses one statement.
 struct Refusing {
     refused: &'static str,
     said: Vec<String>,
 }
 
-impl Ask for Refusing {
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+impl Request for Refusing {
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
         self.said.push(sql.to_owned());
         if sql == self.refused {
             let message = "Access denied; you need (at least one of) the SUPER privilege(s)".into();
@@ -30,8 +30,15 @@ impl Ask for Refusing {
             ("innodb_max_dirty_pages_pct", "90.000000"),
             ("innodb_max_dirty_pages_pct_lwm", "10.000000"),
         ];
-        let answer = variables.iter().filter(|_| sql.starts_with("SHOW GLOBAL VARIABLES"));
-        let rows = answer.map(|(name, value)| vec![Some((*name).to_owned()), Some((*value).to_owned())]).collect();
+        let answer: &[(&str, &str)] = if sql.starts_with("SHOW GLOBAL VARIABLES") {
+            &variables
+        } else if sql.starts_with("SHOW GLOBAL STATUS") {
+            &[("Innodb_history_list_length", "0")]
+        } else {
+            &[]
+        };
+        let rows =
+            answer.iter().map(|(name, value)| vec![Some((*name).to_owned()), Some((*value).to_owned())]).collect();
         Ok(Rows { columns: Vec::new(), rows })
     }
 }
@@ -61,6 +68,18 @@ fn a_setting_that_cannot_be_set_back_is_named() {
     let mut server = Refusing { refused: "SET GLOBAL innodb_io_capacity = 200", said: Vec::new() };
     let error = drain(&mut server, &Server::new(Kind::InnoDb, "8.0.36"), &SOON).expect_err("refused").to_string();
     assert!(error.contains("could not be set back: innodb_io_capacity = 200"), "{error}");
+}
+
+/// MySQL's right to flush tables is enough for InnoDB, and an engine with a log of its own needs more.
+#[test]
+fn innodb_is_drained_without_the_right_to_flush_logs() {
+    let drained = |kind: Kind| {
+        let mut server = Refusing { refused: "FLUSH LOCAL ENGINE LOGS", said: Vec::new() };
+        existing::drain(&mut server, &Server::new(kind, "8.0.36"), "lab", &SOON)
+    };
+    assert_eq!(drained(Kind::InnoDb), Ok(()));
+    let error = drained(Kind::of("TokuDB")).expect_err("its log is flushed by this statement only").to_string();
+    assert!(error.contains("FLUSH ENGINE LOGS") && error.contains("1227"), "{error}");
 }
 
 fn look(left: f64, work: f64) -> Result<BackgroundWork, EngineError> {

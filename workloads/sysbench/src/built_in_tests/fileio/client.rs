@@ -45,8 +45,8 @@ impl FileClient {
         random: Random,
         counters: Arc<Counters>,
     ) -> Result<Self, Failure> {
-        let buffer = buffer(files.asked.request_bytes())?;
-        let way = match files.asked.io {
+        let buffer = buffer(files.requested.request_bytes())?;
+        let way = match files.requested.io {
             FileIo::Async { backlog } => Way::Queue(Queue::new(backlog, buffer)?),
             FileIo::Sync | FileIo::Mmap => Way::AtOnce(buffer),
         };
@@ -68,7 +68,7 @@ impl FileClient {
                 .map_err(|why| failed("read", file, request.offset, &why))?,
         }
         if files.validate {
-            contents::check(buffer, files.asked.block_bytes as usize, request.file, request.offset)?;
+            contents::check(buffer, files.requested.block_bytes as usize, request.file, request.offset)?;
         }
         counters.count(Counter::Read);
         counters.count_by(Counter::BytesRead, request.bytes);
@@ -86,7 +86,7 @@ impl FileClient {
             Way::AtOnce(buffer) => {
                 let buffer = buffer.first(request.bytes as usize);
                 if files.validate {
-                    contents::fill(buffer, files.asked.block_bytes as usize, request.offset, random);
+                    contents::fill(buffer, files.requested.block_bytes as usize, request.offset, random);
                 }
                 match files.maps.get(request.file as usize) {
                     Some(map) => map.write(buffer, request.offset),
@@ -96,7 +96,7 @@ impl FileClient {
                 true
             }
         };
-        if self.files.asked.sync.after_writes {
+        if self.files.requested.sync.after_writes {
             self.sync(request.file)?;
         }
         if is_counted {
@@ -111,7 +111,7 @@ impl FileClient {
         let file = &self.files.files[number as usize];
         let synced = match self.files.maps.get(number as usize) {
             Some(map) => map.sync(),
-            None if self.files.asked.sync.data_only => file.sync_data(),
+            None if self.files.requested.sync.data_only => file.sync_data(),
             None => file.sync_all(),
         };
         let words = || format!("Failed to fsync file! file: {}", file.as_raw_fd());
@@ -126,7 +126,7 @@ impl Task for FileClient {
 
     fn next(&mut self) -> Option<Request> {
         let files = &self.files;
-        let operation = operation(files.test, files.asked.read_write_ratio, self.reads, self.writes);
+        let operation = operation(files.test, files.requested.read_write_ratio, self.reads, self.writes);
         let request = if files.test.is_random() {
             files.requests().at_random(operation, self.thread, &mut self.random)
         } else {
@@ -151,8 +151,8 @@ impl Task for FileClient {
     /// Each thread syncs all files, as in sysbench.
     fn end(&mut self) -> Result<(), Failure> {
         let writes = !matches!(self.files.test, FileTest::SequentialRead | FileTest::RandomRead);
-        if writes && self.files.asked.sync.at_end {
-            (0..self.files.asked.files).try_for_each(|file| self.sync(file))?;
+        if writes && self.files.requested.sync.at_end {
+            (0..self.files.requested.files).try_for_each(|file| self.sync(file))?;
         }
         match &mut self.way {
             Way::Queue(queue) => queue.end(&self.counters),

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_was_changed_is_told_in_sysbenchs_words() {
+    fn corrupted_block_is_reported_in_sysbench_wording() {
         let mut blocks = filled(0);
         blocks[33] ^= 1;
         let words = check(&blocks, 32, 7, 0).unwrap_err().to_string();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_in_the_wrong_place_is_told_in_sysbenchs_words() {
+    fn misplaced_block_is_reported_in_sysbench_wording() {
         assert_eq!(
             check(&filled(0), 32, 7, 64).unwrap_err().to_string(),
             "FATAL: Offset mismatch in block:\nFATAL:    Actual offset: 64    Stored offset: 0\nFATAL: Validation failed \

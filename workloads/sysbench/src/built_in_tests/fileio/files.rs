@@ -38,36 +38,36 @@ pub(super) fn buffer(bytes: u64) -> Result<Pages, Failure> {
 }
 
 /// Makes missing files, and extends short ones. With `random`, the blocks are those that `--validate` expects;
-/// otherwise they are zeros. `tell` receives messages as they occur.
+/// otherwise they are zeros. `notify` receives messages as they occur.
 pub(crate) fn prepare(
     folder: &Path,
-    asked: &FileSettings,
+    requested: &FileSettings,
     mut random: Option<Random>,
-    tell: &mut dyn FnMut(&str),
+    notify: &mut dyn FnMut(&str),
 ) -> Result<(), Failure> {
-    tell(&built_in::file_prepare(asked));
-    let mut buffer = buffer(asked.block_bytes)?;
-    let block = buffer.first(asked.block_bytes as usize);
+    notify(&built_in::file_prepare(requested));
+    let mut buffer = buffer(requested.block_bytes)?;
+    let block = buffer.first(requested.block_bytes as usize);
     let started = Instant::now();
     let mut written_bytes = 0;
-    for number in 0..asked.files {
+    for number in 0..requested.files {
         let name = name(number);
         let opened = OpenOptions::new()
             .create(true)
             .write(true)
             .truncate(false)
             .mode(MODE)
-            .custom_flags(flags(asked.flags))
+            .custom_flags(flags(requested.flags))
             .open(folder.join(&name));
         let mut file = opened.map_err(|error| Failure::system("Can't open file", &error))?;
         let failed = |error| Failure::system("Failed to write file!", &error);
         let there = file.seek(SeekFrom::End(0)).map_err(failed)?;
-        tell(&built_in::file_found(&name, found(there, asked.file_bytes)));
-        written_bytes += lengthen(&mut file, there, asked, block, random.as_mut()).map_err(failed)?;
+        notify(&built_in::file_found(&name, found(there, requested.file_bytes)));
+        written_bytes += lengthen(&mut file, there, requested, block, random.as_mut()).map_err(failed)?;
         // Data that the system has not written yet would disturb the run.
         file.sync_all().map_err(|error| Failure::system("Failed to fsync file!", &error))?;
     }
-    tell(&built_in::files_written(written_bytes, started.elapsed()));
+    notify(&built_in::files_written(written_bytes, started.elapsed()));
     Ok(())
 }
 
@@ -84,32 +84,32 @@ fn found(there: u64, file_bytes: u64) -> FileFound {
 fn lengthen(
     file: &mut File,
     from: u64,
-    asked: &FileSettings,
+    requested: &FileSettings,
     block: &mut [u8],
     mut random: Option<&mut Random>,
 ) -> io::Result<u64> {
     let mut offset = from;
-    while offset < asked.file_bytes {
+    while offset < requested.file_bytes {
         if let Some(random) = &mut random {
             contents::fill(block, block.len(), offset, random);
         }
         file.write_all(block)?;
-        offset += asked.block_bytes;
+        offset += requested.block_bytes;
     }
     Ok(offset - from)
 }
 
 /// Removes the files. A file that is missing, or cannot be removed, is skipped, as in sysbench.
-pub(crate) fn cleanup(folder: &Path, asked: &FileSettings, tell: &mut dyn FnMut(&str)) {
-    tell(built_in::REMOVING_FILES);
-    for number in 0..asked.files {
+pub(crate) fn cleanup(folder: &Path, requested: &FileSettings, notify: &mut dyn FnMut(&str)) {
+    notify(built_in::REMOVING_FILES);
+    for number in 0..requested.files {
         let _ = std::fs::remove_file(folder.join(name(number)));
     }
 }
 
 /// The files of a run and its next requests, shared by all threads.
 pub(crate) struct OpenFiles {
-    pub(super) asked: FileSettings,
+    pub(super) requested: FileSettings,
     pub(super) test: FileTest,
     /// Contents are checked.
     pub(super) validate: bool,
@@ -123,15 +123,15 @@ impl OpenFiles {
     /// Opens the prepared files, or makes them again for a test of their creation.
     pub(crate) fn open(
         folder: &Path,
-        asked: &FileSettings,
+        requested: &FileSettings,
         test: FileTest,
         validated_threads: Option<u32>,
     ) -> Result<Self, Failure> {
-        let files = (0..asked.files).map(|number| open(folder, &name(number), asked, test));
+        let files = (0..requested.files).map(|number| open(folder, &name(number), requested, test));
         let files = files.collect::<Result<Vec<_>, _>>()?;
-        let maps = if asked.io == FileIo::Mmap { maps(&files, asked, test)? } else { Vec::new() };
-        let requests = Mutex::new(Requests::new(asked, validated_threads));
-        Ok(Self { asked: *asked, test, validate: validated_threads.is_some(), files, maps, requests })
+        let maps = if requested.io == FileIo::Mmap { maps(&files, requested, test)? } else { Vec::new() };
+        let requests = Mutex::new(Requests::new(requested, validated_threads));
+        Ok(Self { requested: *requested, test, validate: validated_threads.is_some(), files, maps, requests })
     }
 
     /// Which requests come next.
@@ -140,7 +140,7 @@ impl OpenFiles {
     }
 }
 
-fn open(folder: &Path, name: &str, asked: &FileSettings, test: FileTest) -> Result<File, Failure> {
+fn open(folder: &Path, name: &str, requested: &FileSettings, test: FileTest) -> Result<File, Failure> {
     let path = folder.join(name);
     if test == FileTest::SequentialWrite {
         // If it stays, the next line says why.
@@ -148,7 +148,7 @@ fn open(folder: &Path, name: &str, asked: &FileSettings, test: FileTest) -> Resu
         let made = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path);
         made.map_err(|error| Failure::system(&format!("Cannot create file '{name}'"), &error))?;
     }
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags(asked.flags)).open(&path);
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags(requested.flags)).open(&path);
     let file = opened.map_err(|error| {
         Failure::system(&format!("Cannot open file '{name}'"), &error)
             .and(Rank::Warning, "Did you forget to run the prepare step?")
@@ -158,20 +158,20 @@ fn open(folder: &Path, name: &str, asked: &FileSettings, test: FileTest) -> Resu
     }
     let there = file.metadata();
     let there = there.map_err(|error| Failure::system(&format!("fstat() failed on file '{name}'"), &error))?.len();
-    if there < asked.file_bytes {
-        return Err(Failure::fatal(built_in::file_too_short(name, there, asked.file_bytes))
+    if there < requested.file_bytes {
+        return Err(Failure::fatal(built_in::file_too_short(name, there, requested.file_bytes))
             .and(Rank::Warning, "Did you run 'prepare' with different --file-total-size or --file-num values?"));
     }
     Ok(file)
 }
 
-fn maps(files: &[File], asked: &FileSettings, test: FileTest) -> Result<Vec<Map>, Failure> {
+fn maps(files: &[File], requested: &FileSettings, test: FileTest) -> Result<Vec<Map>, Failure> {
     let map = |(number, file): (usize, &File)| {
         if test == FileTest::SequentialWrite {
             let failed = |error| Failure::system(&format!("ftruncate() failed on file {number}"), &error);
-            file.set_len(asked.file_bytes).map_err(failed)?;
+            file.set_len(requested.file_bytes).map_err(failed)?;
         }
-        Map::new(file, asked.file_bytes)
+        Map::new(file, requested.file_bytes)
             .map_err(|error| Failure::system(&format!("mmap() failed on file {number}"), &error))
     };
     files.iter().enumerate().map(map).collect()

@@ -17,35 +17,35 @@ pub(crate) use files::{OpenFiles, cleanup, prepare};
 
 /// Reads the options. It also refuses values for which sysbench divides by zero, waits endlessly or reports damage.
 pub(crate) fn read(options: &OptionSet, settings: &Settings, is_run: bool) -> Result<FileSettings, Refusal> {
-    let asked = FileSettings::read(options, is_run)?;
-    if asked.file_bytes == 0 {
+    let requested = FileSettings::read(options, is_run)?;
+    if requested.file_bytes == 0 {
         let total = options.text("file-total-size").unwrap_or_default();
-        let words = format!("Invalid value for file-total-size: {total}: {} files would be empty", asked.files);
+        let words = format!("Invalid value for file-total-size: {total}: {} files would be empty", requested.files);
         return Err(Refusal::Fatal(words));
     }
-    match settings.validate.then(|| not_validated(&asked, settings)).flatten() {
+    match settings.validate.then(|| not_validated(&requested, settings)).flatten() {
         Some(why) => Err(Refusal::Fatal(format!("--validate {why}"))),
-        None => Ok(asked),
+        None => Ok(requested),
     }
 }
 
 /// Why contents cannot be checked.
-fn not_validated(asked: &FileSettings, settings: &Settings) -> Option<String> {
+fn not_validated(requested: &FileSettings, settings: &Settings) -> Option<String> {
     let least_bytes = contents::MARK_BYTES as u64 + 1;
-    if asked.block_bytes < least_bytes {
+    if requested.block_bytes < least_bytes {
         return Some(format!("needs a --file-block-size of {least_bytes} or more: a checksum is part of each block"));
     }
-    if !asked.file_bytes.is_multiple_of(asked.block_bytes) {
+    if !requested.file_bytes.is_multiple_of(requested.block_bytes) {
         return Some(format!(
             "needs files of whole blocks, and {} bytes are none of {}: change --file-total-size or --file-num",
-            asked.file_bytes, asked.block_bytes
+            requested.file_bytes, requested.block_bytes
         ));
     }
-    if matches!(asked.io, FileIo::Async { .. }) {
+    if matches!(requested.io, FileIo::Async { .. }) {
         return Some("cannot be used with --file-io-mode=async: requests of a thread share one buffer".to_owned());
     }
-    let blocks = asked.file_bytes / asked.block_bytes * u64::from(asked.files);
-    if asked.test.is_some_and(FileTest::is_random) && blocks < u64::from(settings.threads) {
+    let blocks = requested.file_bytes / requested.block_bytes * u64::from(requested.files);
+    if requested.test.is_some_and(FileTest::is_random) && blocks < u64::from(settings.threads) {
         return Some(format!("needs a block for each thread: there are {blocks} for {} threads", settings.threads));
     }
     None

@@ -23,7 +23,7 @@ pub(crate) struct Request {
 
 /// The progress of all threads' requests.
 pub(super) struct Requests {
-    asked: FileSettings,
+    requested: FileSettings,
     /// The next position, for sequential tests.
     file: u32,
     offset: u64,
@@ -39,9 +39,9 @@ pub(super) struct Requests {
 
 impl Requests {
     /// From the start; `apart` keeps each of this many threads from a block that another one uses.
-    pub(super) fn new(asked: &FileSettings, apart: Option<u32>) -> Self {
+    pub(super) fn new(requested: &FileSettings, apart: Option<u32>) -> Self {
         let taken = vec![None; apart.unwrap_or(0) as usize];
-        Self { asked: *asked, file: 0, offset: 0, to_sync: 0, is_dirty: false, performed: 0, taken }
+        Self { requested: *requested, file: 0, offset: 0, to_sync: 0, is_dirty: false, performed: 0, taken }
     }
 
     /// The next read or write in sequence; the first file follows the last.
@@ -52,8 +52,8 @@ impl Requests {
             return sync;
         }
         self.count(operation);
-        let FileSettings { files, file_bytes, .. } = self.asked;
-        let bytes = self.asked.request_bytes().min(file_bytes - self.offset);
+        let FileSettings { files, file_bytes, .. } = self.requested;
+        let bytes = self.requested.request_bytes().min(file_bytes - self.offset);
         let request = Request { operation, file: self.file, offset: self.offset, bytes };
         self.offset += bytes;
         if self.offset == file_bytes {
@@ -77,12 +77,12 @@ impl Requests {
             *taken = Some((file, offset));
         }
         self.count(operation);
-        Request { operation, file, offset, bytes: self.asked.block_bytes.min(self.asked.file_bytes - offset) }
+        Request { operation, file, offset, bytes: self.requested.block_bytes.min(self.requested.file_bytes - offset) }
     }
 
     /// Blocks are counted over all files together, so that in files of incomplete blocks one can begin anywhere.
     fn draw(&self, random: &mut Random) -> (u32, u64) {
-        let FileSettings { files, file_bytes, block_bytes, .. } = self.asked;
+        let FileSettings { files, file_bytes, block_bytes, .. } = self.requested;
         let position = (random.share() * (file_bytes * u64::from(files)) as f64) as u64;
         let position = position - position % block_bytes;
         ((position / file_bytes) as u32, position % file_bytes)
@@ -95,12 +95,12 @@ impl Requests {
     /// After this many requests every file is synced, one by one. No other request comes between, because syncs are not
     /// counted.
     fn sync_between(&mut self) -> Option<Request> {
-        let frequency = self.asked.sync.frequency?;
+        let frequency = self.requested.sync.frequency?;
         if !self.is_dirty || !self.performed.is_multiple_of(u64::from(frequency)) {
             return None;
         }
         let file = self.to_sync;
-        self.to_sync = (file + 1) % self.asked.files;
+        self.to_sync = (file + 1) % self.requested.files;
         self.is_dirty = self.to_sync != 0;
         Some(Request { operation: Operation::Sync, file, offset: 0, bytes: 0 })
     }
@@ -112,13 +112,13 @@ impl Requests {
 }
 
 /// The next operation of a test, for a thread with this many reads and writes.
-pub(super) fn operation(test: FileTest, asked_ratio: f64, reads: u64, writes: u64) -> Operation {
+pub(super) fn operation(test: FileTest, requested_ratio: f64, reads: u64, writes: u64) -> Operation {
     match test {
         FileTest::SequentialRead | FileTest::RandomRead => Operation::Read,
         FileTest::SequentialWrite | FileTest::SequentialRewrite | FileTest::RandomWrite => Operation::Write,
         FileTest::RandomReadWrite => {
             let ratio = (reads as f64 + 1.0) / (writes as f64 + 1.0);
-            if ratio < asked_ratio { Operation::Read } else { Operation::Write }
+            if ratio < requested_ratio { Operation::Read } else { Operation::Write }
         }
     }
 }

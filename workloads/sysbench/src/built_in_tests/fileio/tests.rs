@@ -22,9 +22,9 @@ fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static st
 /// The test, and the output of its `prepare`.
 fn prepared(folder: &TempDir, given: &[(&str, &str)]) -> (BuiltInTest, String) {
     let test = test("fileio", given).within(folder.path());
-    let mut told = String::new();
-    test.prepare(3, &mut |text| told += text).unwrap();
-    (test, told)
+    let mut reported = String::new();
+    test.prepare(3, &mut |text| reported += text).unwrap();
+    (test, reported)
 }
 
 /// The counts of one thread within this many events: reads, writes, syncs, bytes read, bytes written.
@@ -50,21 +50,24 @@ fn refused(given: &[(&str, &str)]) -> String {
 #[test]
 fn prepare_makes_files_and_cleanup_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let (test, told) = prepared(&folder, &with(&[("file-test-mode", "rndrd")]));
+    let (test, reported) = prepared(&folder, &with(&[("file-test-mode", "rndrd")]));
     let begins = "4 files, 64Kb each, 0Mb total\nCreating files for the test...\nExtra file open flags: (none)\nCreating \
                   file test_file.0\nCreating file test_file.1\nCreating file test_file.2\nCreating file \
                   test_file.3\n262144 bytes written in ";
-    assert!(told.starts_with(begins), "{told}");
+    assert!(reported.starts_with(begins), "{reported}");
     assert_eq!(sizes(folder.path()), [65_536; 4]);
     std::fs::File::options().write(true).open(folder.path().join("test_file.1")).unwrap().set_len(100).unwrap();
-    let mut told = String::new();
-    test.prepare(3, &mut |text| told += text).unwrap();
-    assert!(told.contains("Reusing existing file test_file.0\nExtending existing file test_file.1\nReusing"), "{told}");
+    let mut reported = String::new();
+    test.prepare(3, &mut |text| reported += text).unwrap();
+    assert!(
+        reported.contains("Reusing existing file test_file.0\nExtending existing file test_file.1\nReusing"),
+        "{reported}"
+    );
     // Whole blocks behind the hundred bytes.
     assert_eq!(sizes(folder.path()), [65_536, 65_636, 65_536, 65_536]);
-    let mut told = String::new();
-    test.cleanup(&mut |text| told += text);
-    assert_eq!(told, "Removing test files...\n");
+    let mut reported = String::new();
+    test.cleanup(&mut |text| reported += text);
+    assert_eq!(reported, "Removing test files...\n");
     assert_eq!(sizes(folder.path()), [0_u64; 0]);
 }
 
@@ -91,7 +94,7 @@ fn every_test_counts_what_it_does() {
 }
 
 #[test]
-fn syncs_come_when_they_are_asked_for() {
+fn syncs_happen_on_request() {
     let folder = tempfile::tempdir().unwrap();
     prepared(&folder, &with(&[("file-test-mode", "rndrd")]));
     let syncs = |more: &[(&'static str, &'static str)]| {
@@ -118,7 +121,7 @@ fn each_thread_syncs_at_its_end_and_all_share_the_events() {
 }
 
 #[test]
-fn a_sequential_write_makes_files_anew() {
+fn sequential_write_recreates_files() {
     for (io, sizes_after) in [("sync", [65_536, 16_384, 0, 0]), ("mmap", [65_536; 4])] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("test_file.2"), "old").unwrap();
@@ -230,7 +233,7 @@ fn files_of_nothing_are_refused() {
 
 /// From test_fileio.t: GH-196.
 #[test]
-fn files_that_are_missing_or_short_are_told_in_sysbenchs_words() {
+fn missing_or_short_files_are_reported_in_sysbench_wording() {
     let folder = tempfile::tempdir().unwrap();
     let given = [("file-num", "4"), ("file-total-size", "32M"), ("file-test-mode", "rndrw")];
     let start = || test("fileio", &given).within(folder.path()).start().err().unwrap();

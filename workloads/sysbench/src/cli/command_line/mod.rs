@@ -168,7 +168,7 @@ impl Unresolved {
         takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>,
     ) -> Result<Vec<Notice>, Refusal> {
         for given in given_before(set) {
-            ask(&given, takes)?;
+            fetch(&given, takes)?;
         }
         let mut notices = Vec::new();
         for given in self.options {
@@ -177,7 +177,7 @@ impl Unresolved {
                     keep(&given, set)?;
                     continue;
                 }
-                Some(Group::Script) => ask(&given, takes)?,
+                Some(Group::Script) => fetch(&given, takes)?,
                 _ => {}
             }
             notices.extend(take(&given, set, read).map_err(|error| refused(&given, set, &error))?);
@@ -200,7 +200,7 @@ fn given_before(set: &OptionSet) -> Vec<Given> {
 }
 
 /// For sysbench, a value that the script does not accept is like an unknown option.
-fn ask(given: &Given, takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>) -> Result<(), Refusal> {
+fn fetch(given: &Given, takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>) -> Result<(), Refusal> {
     let refusal = || Refusal::InvalidOption { argument: given.argument.clone(), nearest: None };
     takes(given)?.then_some(()).ok_or_else(refusal)
 }

@@ -11,11 +11,11 @@ fn no_file(_: &str) -> io::Result<String> {
 
 /// Both steps, with a script that declares `bool_opt` and `opt2`.
 fn resolve(words: &str, unknown: Unknown) -> Result<OptionSet, Refusal> {
-    resolve_asking(words, unknown, &mut |_| Ok(true))
+    resolve_requesting(words, unknown, &mut |_| Ok(true))
 }
 
 /// The same, with a script that checks values.
-fn resolve_asking(
+fn resolve_requesting(
     words: &str,
     unknown: Unknown,
     takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>,
@@ -71,7 +71,7 @@ fn a_third_word_is_refused() {
 
 /// From cmdline.t.
 #[test]
-fn options_that_nobody_has_are_refused_by_name() {
+fn unknown_options_are_refused_by_name() {
     assert_eq!(refusal("--non-existing-option=3 cmdline.lua prepare"), "invalid option: --non-existing-option=3");
     assert_eq!(refusal("fileio --invalid-option prepare"), "invalid option: --invalid-option");
     assert_eq!(refusal("cmdline.lua --bool-opt=5 prepare"), "invalid option: --bool-opt=5");
@@ -105,19 +105,19 @@ fn the_last_of_a_name_counts_and_values_may_have_an_equals_sign() {
 
 #[test]
 fn a_script_has_a_say_in_the_values_of_its_own_options() {
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut all = |given: &Given| {
-        asked.push(given.argument.clone());
+        requested.push(given.argument.clone());
         Ok(true)
     };
-    resolve_asking("--threads=2 --bool-opt --opt2=a=b --opt2=", Unknown::Refuse, &mut all).unwrap();
-    assert_eq!(asked, ["--bool-opt", "--opt2=a=b", "--opt2="]);
+    resolve_requesting("--threads=2 --bool-opt --opt2=a=b --opt2=", Unknown::Refuse, &mut all).unwrap();
+    assert_eq!(requested, ["--bool-opt", "--opt2=a=b", "--opt2="]);
     let mut no_few = |given: &Given| Ok(given.name != "opt2" || given.value.as_deref() != Some("few"));
-    let mut refusal = |words: &str| resolve_asking(words, Unknown::Refuse, &mut no_few).unwrap_err().to_string();
+    let mut refusal = |words: &str| resolve_requesting(words, Unknown::Refuse, &mut no_few).unwrap_err().to_string();
     assert_eq!(refusal("--opt2=few --unknown"), "invalid option: --opt2=few");
     assert_eq!(refusal("--config-file=few.cnf --opt2=many"), "invalid option: --opt2=few");
     let mut fails = |_: &Given| Err(Refusal::Fatal("x.lua:1: no".to_owned()));
-    let failure = resolve_asking("--opt2=x", Unknown::Refuse, &mut fails).unwrap_err();
+    let failure = resolve_requesting("--opt2=x", Unknown::Refuse, &mut fails).unwrap_err();
     assert_eq!(failure.to_string(), "FATAL: x.lua:1: no");
 }
 

@@ -101,8 +101,8 @@ pub static RUMBA: &[OptionInfo] = &[
     own(
         "report-layout",
         Text,
-        Some("1.1"),
-        "the words of the closing report: {1.1, 1.0}; releases up to 1.0.20 call its parts otherwise",
+        Some("1.0"),
+        "the words of the closing report: {1.0, 1.1}; without it SYSBENCH_REPORT_LAYOUT or a link sysbench-1.1 chooses",
     ),
     own(
         "client-driver",

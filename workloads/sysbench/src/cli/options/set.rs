@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use super::value::{OptionValue, double, flag, int, numbers, size_bytes};
-use super::{BEFORE_1_1, DATABASE, DRIVERS, GENERAL, Kind, LOG_OPERATIONS, LOG_TEXT, OptionInfo, RANDOM, RUMBA, key};
+use super::{
+    BEFORE_1_1, DATABASE, DRIVERS, GENERAL, Group, Kind, LOG_OPERATIONS, LOG_TEXT, OptionInfo, RANDOM, RUMBA, SQLITE,
+    key,
+};
 use crate::cli::refusal::Refusal;
 
 /// The source of a value.
@@ -106,6 +109,18 @@ impl OptionSet {
             self.entries[at].take_words(entry.values, Source::ConfigFile);
         }
         Ok(())
+    }
+
+    /// The options as rumba reads its own. A script may declare an option under a name that only rumba has, because
+    /// sysbench does not reserve it. It is then the script's alone, and rumba's has its default here.
+    pub fn for_rumba(&self) -> Self {
+        let mut set = self.clone();
+        for info in RUMBA.iter().chain(SQLITE) {
+            if set.info(&info.name).is_some_and(|found| found.group == Group::Script) {
+                set.put(info.clone());
+            }
+        }
+        set
     }
 
     /// Adds a row that is known to be valid, with its default.

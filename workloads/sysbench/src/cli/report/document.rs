@@ -37,6 +37,9 @@ pub struct Document {
     /// script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// What to check before the figures are used, in the printed words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The figures of a period.
@@ -99,6 +102,8 @@ pub struct Queries {
     pub total: u64,
     /// All, in a second.
     pub per_s: f64,
+    /// That looked for rows and found none.
+    pub not_found: u64,
 }
 
 /// Errors by the code that the database gives them.
@@ -171,6 +176,7 @@ impl Document {
             checkpoints: Vec::new(),
             total: None,
             failures: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -192,6 +198,11 @@ impl Document {
     /// Adds an error.
     pub fn add_failure(&mut self, words: &str) {
         self.failures.push(words.to_owned());
+    }
+
+    /// Adds a warning about the figures.
+    pub fn add_warning(&mut self, words: &str) {
+        self.warnings.push(words.to_owned());
     }
 
     /// The text of the document, with a line end.
@@ -242,6 +253,7 @@ impl Moment {
                 other: counts.others,
                 total: counts.queries(),
                 per_s: snapshot.per_s(counts.queries()),
+                not_found: counts.not_found,
             },
             ignored_errors: Errors { total: counts.ignored_errors, by_code: snapshot.errors_by_code.clone() },
             reconnects: counts.reconnects,
@@ -296,7 +308,7 @@ mod tests {
     use crate::cli::options::Source;
 
     #[test]
-    fn a_document_tells_everything_with_its_units() {
+    fn document_reports_every_value_with_its_unit() {
         let mut options = OptionSet::new();
         for info in crate::cli::options::LOG_OPERATIONS.iter().chain(crate::cli::options::MYSQL) {
             options.declare(info.clone()).unwrap();
@@ -314,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_failed_tells_why_and_what_was_measured() {
+    fn failed_run_reports_the_cause_and_the_partial_results() {
         let value = |document: &Document| -> Value { serde_json::from_str(&document.json().unwrap()).unwrap() };
         let mut document = Document::new("cpu", &OptionSet::general());
         assert!(value(&document).get("failures").is_none());

@@ -45,6 +45,8 @@ pub struct Counts {
     pub writes: u64,
     /// Queries that did neither; for `fileio`, syncs.
     pub others: u64,
+    /// Queries that looked for rows and found none.
+    pub not_found: u64,
     /// Errors after which an event was restarted.
     pub ignored_errors: u64,
     /// Reconnects.

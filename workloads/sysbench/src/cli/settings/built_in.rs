@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_as_sysbench_has_it() {
+    fn unset_options_use_sysbench_defaults() {
         assert_eq!(CpuSettings::read(&options("cpu", &[])), Ok(CpuSettings { max_prime: 10_000 }));
         let memory = MemorySettings {
             block_bytes: 1024,

@@ -72,7 +72,7 @@ fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
             "--mysql-ssl-cert and --mysql-ssl-key go together: name the files of both",
         ),
     ];
-    let first = refusals.into_iter().find(|(is_asked, _)| *is_asked);
+    let first = refusals.into_iter().find(|(is_requested, _)| *is_requested);
     first.map_or(Ok(()), |(_, words)| Err(Refusal::fatal(words)))
 }
 

@@ -87,7 +87,7 @@ pub enum ClientDriver {
 impl Settings {
     /// Reads and checks the options. As in sysbench, this is done before a script declares its own, which may have the
     /// same names. It first copies 1.0's names for `--threads`, `--time`, `--events` and `--rate`, so that scripts find
-    /// them. The texts are warnings.
+    /// them. The options that only rumba has are at their defaults until [`Settings::read_own`]. The texts are warnings.
     ///
     /// # Errors
     /// The first invalid value, in the order in which sysbench checks them.
@@ -139,13 +139,27 @@ impl Settings {
             verbosity,
             percentiles,
             histogram,
-            latency_max_ms: latency_max_ms(options)?,
+            latency_max_ms: LATENCY_MAX_MS,
             luajit_command: options.text("luajit-cmd").map(str::to_owned),
-            layout: layout(options)?,
-            report_json: options.text("report-json").map(PathBuf::from),
-            client_driver: client_driver(options)?,
+            layout: Layout::default(),
+            report_json: None,
+            client_driver: ClientDriver::Auto,
         };
         Ok((settings, warnings))
+    }
+
+    /// Reads the options that only rumba has, once the script has declared its own: an option of the script under such
+    /// a name is not rumba's.
+    ///
+    /// # Errors
+    /// The first invalid value.
+    pub fn read_own(&mut self, options: &OptionSet) -> Result<(), Refusal> {
+        let options = &options.for_rumba();
+        self.latency_max_ms = latency_max_ms(options)?;
+        self.layout = layout(options)?;
+        self.report_json = options.text("report-json").map(PathBuf::from);
+        self.client_driver = client_driver(options)?;
+        Ok(())
     }
 
     /// A histogram of latencies up to the requested maximum.
@@ -264,9 +278,9 @@ fn latency_max_ms(options: &OptionSet) -> Result<f64, Refusal> {
 
 fn layout(options: &OptionSet) -> Result<Layout, Refusal> {
     match options.text("report-layout") {
-        Some("1.1") | None => Ok(Layout::V1_1),
-        Some("1.0") => Ok(Layout::V1_0),
-        Some(other) => Err(Refusal::fatal(format!("Invalid value for --report-layout: '{other}'; it is 1.1 or 1.0"))),
+        None => Ok(Layout::default()),
+        Some(name) => Layout::named(name)
+            .ok_or_else(|| Refusal::fatal(format!("Invalid value for --report-layout: '{name}'; it is 1.0 or 1.1"))),
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_the_default() {
+    fn unset_options_use_defaults() {
         let usual =
             SqliteSettings { journal_mode: "wal", synchronous: "full", cache_kib: 65_536, busy_timeout_ms: 5000 };
         assert_eq!(SqliteSettings::read(&OptionSet::general()), Ok(usual));

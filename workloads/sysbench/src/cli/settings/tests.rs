@@ -1,6 +1,7 @@
 use super::*;
 use crate::cli::command_line;
 use crate::cli::command_line::Unknown;
+use crate::cli::options::{Kind, OptionInfo};
 
 fn read(arguments: &str) -> Result<(Settings, Vec<String>), Refusal> {
     let argv = std::iter::once("sysbench").chain(arguments.split_whitespace()).map(str::to_owned);
@@ -9,7 +10,9 @@ fn read(arguments: &str) -> Result<(Settings, Vec<String>), Refusal> {
     let mut no_file = |_: &str| -> std::io::Result<String> { unreachable!("no file is named") };
     let applied = line.apply(&mut options, &mut no_file);
     applied.unresolved.resolve(&mut options, Unknown::Refuse, &mut no_file, &mut |_| Ok(true)).unwrap();
-    Settings::read(&mut options)
+    let (mut settings, warnings) = Settings::read(&mut options)?;
+    settings.read_own(&options)?;
+    Ok((settings, warnings))
 }
 
 fn settings(arguments: &str) -> Settings {
@@ -25,7 +28,7 @@ const fn s(seconds: u64) -> Duration {
 }
 
 #[test]
-fn what_is_not_asked_for_is_as_sysbench_has_it() {
+fn unset_options_use_sysbench_defaults() {
     let (settings, warnings) = read("").unwrap();
     let random = RandomSettings {
         distribution: Distribution::Uniform,
@@ -55,7 +58,7 @@ fn what_is_not_asked_for_is_as_sysbench_has_it() {
         histogram: false,
         latency_max_ms: 100_000.0,
         luajit_command: None,
-        layout: Layout::V1_1,
+        layout: Layout::V1_0,
         report_json: None,
         client_driver: ClientDriver::Auto,
     };
@@ -64,22 +67,22 @@ fn what_is_not_asked_for_is_as_sysbench_has_it() {
 }
 
 #[test]
-fn what_is_asked_for() {
-    let asked = settings(
+fn what_is_requested_for() {
+    let requested = settings(
         "--threads=8 --events=100 --time=60 --warmup_time=5 --rate=40 --report-interval=1 --report-checkpoints=20,10 \
          --debug --validate --percentile=50,99.9 --histogram --latency-max=600 --report-json=out.json \
-         --report-layout=1.0 --client-driver=loops --rand-type=special --rand-seed=7 --luajit-cmd=off",
+         --report-layout=1.1 --client-driver=loops --rand-type=special --rand-seed=7 --luajit-cmd=off",
     );
-    assert_eq!((asked.threads, asked.events, asked.time), (8, Some(100), Some(s(60))));
-    assert_eq!((asked.warmup, asked.rate_per_s, asked.report_interval), (s(5), Some(40), Some(s(1))));
-    assert_eq!(asked.checkpoints, [s(10), s(20)]);
-    assert_eq!((asked.debug, asked.validate, asked.verbosity), (true, true, Rank::Debug));
-    assert_eq!((asked.percentiles.as_slice(), asked.histogram), ([50.0, 99.9].as_slice(), true));
-    assert_eq!((asked.latency_max_ms, asked.layout), (600_000.0, Layout::V1_0));
-    assert_eq!(asked.report_json, Some(PathBuf::from("out.json")));
-    assert_eq!(asked.client_driver, ClientDriver::Loops);
-    assert_eq!((asked.random.distribution, asked.random.seed), (Distribution::Special, Some(7)));
-    assert_eq!(asked.luajit_command.as_deref(), Some("off"));
+    assert_eq!((requested.threads, requested.events, requested.time), (8, Some(100), Some(s(60))));
+    assert_eq!((requested.warmup, requested.rate_per_s, requested.report_interval), (s(5), Some(40), Some(s(1))));
+    assert_eq!(requested.checkpoints, [s(10), s(20)]);
+    assert_eq!((requested.debug, requested.validate, requested.verbosity), (true, true, Rank::Debug));
+    assert_eq!((requested.percentiles.as_slice(), requested.histogram), ([50.0, 99.9].as_slice(), true));
+    assert_eq!((requested.latency_max_ms, requested.layout), (600_000.0, Layout::V1_1));
+    assert_eq!(requested.report_json, Some(PathBuf::from("out.json")));
+    assert_eq!(requested.client_driver, ClientDriver::Loops);
+    assert_eq!((requested.random.distribution, requested.random.seed), (Distribution::Special, Some(7)));
+    assert_eq!(requested.luajit_command.as_deref(), Some("off"));
 }
 
 /// The output of 1.0.20; the first and warmup-time are from opt_warmup_time.t, with an empty line after.
@@ -105,12 +108,32 @@ fn values_that_cannot_be_are_refused_in_sysbenchs_words() {
         ("--percentile=x", "Invalid value for the 'percentile' option: 'x'"),
         ("--percentile=0 --histogram", "FATAL: --histogram cannot be used with --percentile=0"),
         ("--latency-max=10", "FATAL: Invalid value for --latency-max: 10; it is 100 or more"),
-        ("--report-layout=2", "FATAL: Invalid value for --report-layout: '2'; it is 1.1 or 1.0"),
+        ("--report-layout=2", "FATAL: Invalid value for --report-layout: '2'; it is 1.0 or 1.1"),
         ("--client-driver=x", "FATAL: Invalid value for --client-driver: 'x'; it is auto, threads or loops"),
         ("--time=-1", "FATAL: Invalid value for --time: -1."),
     ] {
         assert_eq!(refusal(arguments), words, "{arguments}");
     }
+}
+
+/// A script's option `report_json`, a flag, once made rumba write a file named `on`.
+#[test]
+fn script_option_named_like_one_of_rumba_is_the_scripts() {
+    let mut options = OptionSet::general();
+    for (name, value) in [("report-json", "on"), ("report-layout", "wide"), ("latency-max", "x"), ("sqlite-db", "own")]
+    {
+        options.set(name, Some(value), Source::CommandLine).unwrap();
+    }
+    let (mut settings, _) = Settings::read(&mut options).unwrap();
+    for (name, kind) in [("report_json", Kind::Flag), ("report_layout", Kind::Text), ("latency_max", Kind::Text)] {
+        assert!(settings.read_own(&options).is_err(), "{name}: rumba's own values are invalid");
+        options.declare(OptionInfo::of_script(name, "its own", kind, None)).unwrap();
+    }
+    settings.read_own(&options).unwrap();
+    assert_eq!((settings.report_json, settings.layout), (None, Layout::V1_0));
+    assert_eq!(settings.latency_max_ms, LATENCY_MAX_MS);
+    assert_eq!((options.flag("report_json"), options.text("report_layout")), (true, Some("wide")));
+    assert_eq!(options.for_rumba().text("sqlite-db"), Some("own"), "no script has declared it");
 }
 
 #[test]

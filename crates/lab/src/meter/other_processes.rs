@@ -18,7 +18,7 @@ const HIDDEN: &str = "/proc does not show the processes of other users (hidepid)
 
 /// The CPU ticks of every process that does not belong to a trial, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Strangers(HashMap<Name, Ticks>);
+pub struct OtherProcesses(HashMap<Name, Ticks>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
@@ -34,7 +34,7 @@ impl Ticks {
     }
 }
 
-impl Strangers {
+impl OtherProcesses {
     /// Reads every process of the host, so call it between phases. This process, the processes of `servers`, their
     /// descendants and kernel threads are left out.
     ///
@@ -60,8 +60,8 @@ impl Strangers {
             return Err(HIDDEN.to_owned());
         }
         let family = family(ours, &processes);
-        let strangers = processes.into_iter().filter(|(pid, seen)| !seen.is_kernel && !family.contains(pid));
-        Ok(Self(strangers.map(|(pid, seen)| ((pid, seen.started), seen.ticks)).collect()))
+        let other_processes = processes.into_iter().filter(|(pid, seen)| !seen.is_kernel && !family.contains(pid));
+        Ok(Self(other_processes.map(|(pid, seen)| ((pid, seen.started), seen.ticks)).collect()))
     }
 
     /// CPU seconds since an earlier reading. Processes that came and went in between are included if their parents
@@ -114,47 +114,47 @@ fn family(mut family: HashSet<u32>, processes: &[(u32, Seen)]) -> HashSet<u32> {
 mod tests {
     use super::*;
 
-    fn strangers(processes: &[(u32, u64, u64)]) -> Strangers {
-        Strangers(processes.iter().map(|&(pid, own, children)| ((pid, 0), Ticks { own, children })).collect())
+    fn other_processes(processes: &[(u32, u64, u64)]) -> OtherProcesses {
+        OtherProcesses(processes.iter().map(|&(pid, own, children)| ((pid, 0), Ticks { own, children })).collect())
     }
 
     #[test]
     fn a_process_that_ended_counts_once_with_what_it_used_since() {
         // 7 had used 100 before, used 20 more, ended, and was waited for by 1; 8 came and went in between with 5.
-        let earlier = strangers(&[(1, 10, 3), (7, 100, 0)]);
-        let later = strangers(&[(1, 11, 3 + 120 + 5)]);
+        let earlier = other_processes(&[(1, 10, 3), (7, 100, 0)]);
+        let later = other_processes(&[(1, 11, 3 + 120 + 5)]);
         assert_eq!(later.ticks_since(&earlier), 1 + 20 + 5);
     }
 
     #[test]
-    fn a_process_that_nobody_waited_for_makes_no_negative_figure() {
-        let earlier = strangers(&[(1, 10, 0), (7, 100, 0)]);
-        assert_eq!(strangers(&[(1, 14, 0)]).ticks_since(&earlier), 4);
+    fn unreaped_process_yields_no_negative_value() {
+        let earlier = other_processes(&[(1, 10, 0), (7, 100, 0)]);
+        assert_eq!(other_processes(&[(1, 14, 0)]).ticks_since(&earlier), 4);
     }
 
     #[test]
     fn a_number_that_was_given_again_is_another_process() {
-        let mut later = strangers(&[]);
+        let mut later = other_processes(&[]);
         later.0.insert((7, 99), Ticks { own: 2, children: 0 });
-        assert_eq!(later.ticks_since(&strangers(&[(7, 100, 0)])), 2);
+        assert_eq!(later.ticks_since(&other_processes(&[(7, 100, 0)])), 2);
     }
 
     /// Guards against a hidden `/proc`, where users see only their own processes. All other CPU then counted as zero,
     /// and the trial was charged with it as kernel time.
     #[test]
-    fn strangers_that_are_hidden_are_not_known_and_not_idle() {
+    fn hidden_processes_are_reported_as_unknown_not_idle() {
         let seen = |parent: u32| Seen { parent, started: 0, is_kernel: false, ticks: Ticks { own: 5, children: 0 } };
-        let among = |processes: Vec<(u32, Seen)>| Strangers::among(processes, HashSet::from([7]));
+        let among = |processes: Vec<(u32, Seen)>| OtherProcesses::among(processes, HashSet::from([7]));
         let hidden = among(vec![(7, seen(1)), (8, seen(7)), (9, seen(1))]).unwrap_err();
         assert!(hidden.contains("hidepid"), "{hidden}");
         let all = among(vec![(FIRST, seen(0)), (7, seen(1)), (8, seen(7)), (9, seen(1))]).unwrap();
-        assert_eq!(all, strangers(&[(FIRST, 5, 0), (9, 5, 0)]));
+        assert_eq!(all, other_processes(&[(FIRST, 5, 0), (9, 5, 0)]));
     }
 
     #[test]
-    fn this_process_and_what_it_starts_are_no_strangers() {
+    fn this_process_and_its_children_are_not_other_processes() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let seen = Strangers::look(None).unwrap();
+        let seen = OtherProcesses::look(None).unwrap();
         let has = |pid: u32| seen.0.keys().any(|(known, _)| *known == pid);
         assert!(!has(std::process::id()) && !has(child.id()));
         child.kill().unwrap();

@@ -31,9 +31,9 @@ pub enum Who {
 
 /// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     /// The requested options are the fault.
-    Asked,
+    Requested,
     /// A signal.
     Signal(Who, Signal),
     /// A signal, and again until rumba has ended.
@@ -70,7 +70,7 @@ pub enum Deed {
 
 /// Whether a fault was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Struck {
+pub enum Injected {
     /// It was.
     Done,
     /// The target of the fault had gone.
@@ -82,48 +82,48 @@ const REFUSED: [&str; 2] = ["is taken: another run", "is not empty"];
 
 impl Stage<'_> {
     /// Injects the case's fault now.
-    pub fn strike(&mut self) -> Result<Struck, Trouble> {
-        match self.case.fault.deed {
-            Deed::Signal(who, signal) => return self.signal(who, signal),
-            Deed::Twice(signal) => return self.signal_until_it_ends(signal),
-            Deed::Pause(who, length) => {
-                if self.signal(who, Signal::STOP)? == Struck::TooLate {
-                    return Ok(Struck::TooLate);
+    pub fn strike(&mut self) -> Result<Injected, Trouble> {
+        match self.case.fault.action {
+            Action::Signal(who, signal) => return self.signal(who, signal),
+            Action::Twice(signal) => return self.signal_until_it_ends(signal),
+            Action::Pause(who, length) => {
+                if self.signal(who, Signal::STOP)? == Injected::TooLate {
+                    return Ok(Injected::TooLate);
                 }
                 sleep(length);
                 return self.signal(who, Signal::CONT);
             }
-            Deed::Restart(signal) => {
+            Action::Restart(signal) => {
                 let existing = self.existing()?;
                 existing.end(signal)?;
                 existing.serve()?;
             }
             // It goes with the volume.
-            Deed::FillData => host::fill(&self.volume()).map(drop)?,
-            Deed::FillResults => self.ballast = Some(host::fill(self.disk()?.point())?),
-            Deed::RemoveResults => {
+            Action::FillData => host::fill(&self.volume()).map(drop)?,
+            Action::FillResults => self.ballast = Some(host::fill(self.disk()?.point())?),
+            Action::RemoveResults => {
                 // The rename makes the directory disappear at once, even while files are written in it.
                 let gone = self.place.path("gone");
                 fs::rename(&self.out, &gone).and_then(|()| fs::remove_dir_all(&gone)).doing("removing the results")?;
             }
-            Deed::SecondRun => self.second_run()?,
-            Deed::Damage => self.damage()?,
-            Deed::CorruptMarker => {
-                if self.signal(Who::Rumba, Signal::KILL)? == Struck::TooLate {
-                    return Ok(Struck::TooLate);
+            Action::SecondRun => self.second_run()?,
+            Action::Damage => self.damage()?,
+            Action::CorruptMarker => {
+                if self.signal(Who::Rumba, Signal::KILL)? == Injected::TooLate {
+                    return Ok(Injected::TooLate);
                 }
                 host::marked_after(&self.place.mark(), Duration::from_secs(10));
                 fs::write(self.data_dir().join(".rumba"), "{\"format\": 1, \"pa").doing("damaging the marker")?;
             }
-            Deed::Asked
-            | Deed::ReadOnlyResults
-            | Deed::Descriptors(_)
-            | Deed::Plant(_)
-            | Deed::TwoAtOnce
-            | Deed::TwoUnnamed
-            | Deed::NoReader => {}
+            Action::Requested
+            | Action::ReadOnlyResults
+            | Action::Descriptors(_)
+            | Action::Plant(_)
+            | Action::TwoAtOnce
+            | Action::TwoUnnamed
+            | Action::NoReader => {}
         }
-        Ok(Struck::Done)
+        Ok(Injected::Done)
     }
 
     fn pid_of(&mut self, who: Who) -> Option<u32> {
@@ -138,23 +138,23 @@ impl Stage<'_> {
         }
     }
 
-    fn signal(&mut self, who: Who, signal: Signal) -> Result<Struck, Trouble> {
-        let Some(pid) = self.pid_of(who) else { return Ok(Struck::TooLate) };
+    fn signal(&mut self, who: Who, signal: Signal) -> Result<Injected, Trouble> {
+        let Some(pid) = self.pid_of(who) else { return Ok(Injected::TooLate) };
         match who {
             Who::Group => host::signal_group(pid, signal)?,
             Who::Existing if signal == Signal::KILL => self.existing()?.end(signal)?,
             // The process may have ended since it was found.
-            _ => return Ok(host::signal(pid, signal).map_or(Struck::TooLate, |()| Struck::Done)),
+            _ => return Ok(host::signal(pid, signal).map_or(Injected::TooLate, |()| Injected::Done)),
         }
-        Ok(Struck::Done)
+        Ok(Injected::Done)
     }
 
-    fn signal_until_it_ends(&mut self, signal: Signal) -> Result<Struck, Trouble> {
+    fn signal_until_it_ends(&mut self, signal: Signal) -> Result<Injected, Trouble> {
         let first = self.signal(Who::Rumba, signal)?;
         // Repeated, because two signals sent at once may arrive as one.
         for _ in 0..100 {
             sleep(Duration::from_millis(50));
-            if self.signal(Who::Rumba, signal)? == Struck::TooLate {
+            if self.signal(Who::Rumba, signal)? == Injected::TooLate {
                 break;
             }
         }
@@ -180,8 +180,8 @@ impl Stage<'_> {
     /// If two runs were started at once, the first must be the one that ran.
     pub fn judge_second(&mut self, first: Ended, second: Ended) -> Result<Ended, Trouble> {
         let succeeded = |ended: &Ended| ended.status.is_some_and(|status| status.success());
-        match self.case.fault.deed {
-            Deed::TwoUnnamed => {
+        match self.case.fault.action {
+            Action::TwoUnnamed => {
                 if !succeeded(&second) {
                     let what = format!("the second run ended with {:?}: {}", second.status, second.said);
                     self.misses.push(Miss::new(Question::Exit, what));

@@ -1,4 +1,4 @@
-//! `--until-decided`: whether a run needs another repeat.
+//! `until_decided`: whether a run needs another repeat.
 
 use std::path::Path;
 
@@ -6,23 +6,23 @@ use rumba_engine_api::units::counted;
 use rumba_results::ratio::{Change, Ratio};
 use rumba_results::results::Results;
 
-use crate::progress::tell;
+use crate::{spec, store};
 
 /// At most this many open headlines are named; the rest are counted.
 const NAMED: usize = 3;
 
-/// Whether the results decide every headline and have no trial of this repeat. Prints the open headlines.
-pub fn is_decided(results: &Path, repeat: u32) -> bool {
-    let Ok(read) = super::report::read(results) else { return false };
+/// Whether the results decide every headline and have no trial of this repeat. Shows the open headlines.
+pub fn is_decided(results: &Path, repeat: u32, say: &dyn Fn(&str)) -> bool {
+    let Ok(read) = store::read(results) else { return false };
     if read.trials.iter().any(|trial| trial.record.plan.repeat >= repeat) {
         return false;
     }
     let (open, repeats) = (open(&read), counted(repeat as usize - 1, "repeat"));
     match open.len() {
-        0 => tell(&format!("every headline is decided after {repeats}: the run ends")),
+        0 => say(&format!("every headline is decided after {repeats}: the run ends")),
         all => {
             let rest = if all > NAMED { format!(" and {} more", all - NAMED) } else { String::new() };
-            tell(&format!("after {repeats} undecided: {}{rest}", open[..all.min(NAMED)].join(", ")));
+            say(&format!("after {repeats} undecided: {}{rest}", open[..all.min(NAMED)].join(", ")));
         }
     }
     open.is_empty()
@@ -30,13 +30,13 @@ pub fn is_decided(results: &Path, repeat: u32) -> bool {
 
 /// The undecided headlines: of the compared sides, or of all engines over the first.
 fn open(results: &Results) -> Vec<String> {
-    if let Some(comparison) = super::ab::comparison(results) {
+    if let Some(comparison) = rumba_statistics::compare_sides(results, &spec::pairs_of(&results.experiment)) {
         let rows = comparison.rows.iter();
         let named = rows.flat_map(|row| row.metrics.iter().map(|compared| (row.engine.as_str(), &compared.ratio)));
         return undecided(named);
     }
     let summary = rumba_statistics::summarise(results);
-    let baseline = rumba_report::default_baseline(&summary);
+    let baseline = summary.default_baseline();
     let relative = summary.relative.iter().find(|relative| Some(relative.baseline.as_str()) == baseline);
     let rows = relative.into_iter().flat_map(|relative| &relative.rows);
     undecided(rows.flat_map(|row| row.metrics.iter().map(|ratio| (row.engine.as_str(), ratio))))

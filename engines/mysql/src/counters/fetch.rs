@@ -4,23 +4,23 @@ use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 /// A connection that answers SQL.
-pub trait Ask {
+pub trait Request {
     /// Runs one statement and returns its rows.
     ///
     /// # Errors
     /// See [`WireError`].
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError>;
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError>;
 }
 
-impl Ask for Admin {
-    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+impl Request for Admin {
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
         self.query(sql)
     }
 }
 
 /// Runs one statement; `call` names it in an error.
-pub(crate) fn query(admin: &mut dyn Ask, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
-    admin.ask(sql).map_err(|error| failed(call, &error))
+pub(crate) fn query(admin: &mut dyn Request, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
+    admin.fetch(sql).map_err(|error| failed(call, &error))
 }
 
 /// The error of a statement, with the remedy where a privilege is missing.

@@ -1,61 +1,67 @@
-//! `rumba run --resume`: continues an interrupted run.
+//! Continues an interrupted run.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use rumba_lab::kept::{KeptData, KeptLoads, Origin};
-use rumba_lab::prepare::{Admitted, Allowed, Prepared};
-use rumba_lab::registry::Registry;
-use rumba_lab::spec::{self, Experiment, Overrides};
-use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
-use rumba_lab::{plan, provision};
 use rumba_results::build::Build;
 use rumba_results::printable::shown;
-use rumba_results::record::{Record, Status, TrialPart, TrialPlan};
+use rumba_results::record::{TrialPart, TrialPlan};
 use rumba_results::results::Results;
 use rumba_results::warning::Warning;
 
-use super::run::{OWN_PROGRAM, can_profile, clean_leftovers, conduct, show, versions};
-use crate::cli::RunArgs;
-use crate::problem::Problem;
-use crate::progress::tell;
+use super::standing::Standing;
+use super::{OWN_PROGRAM, Options, RunError, Runner, clean_leftovers, profile_if, versions};
+use crate::kept::{KeptData, KeptLoads, Origin};
+use crate::prepare::{Allowed, Prepared, Validated};
+use crate::provision::{Owner, ResourceRegistry};
+use crate::registry::Registry;
+use crate::spec::{self, Experiment, Overrides};
+use crate::store::{ClaimError, ResultsDir, Resume};
+use crate::{plan, store};
 
-/// Reads the results so far, runs the remaining trials and shows all results.
-pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
-    can_profile(&args.options)?;
-    let listener = super::live::listen(&args.options)?;
-    let (results, mut resume) = ResultsDir::reopen(directory).map_err(|error| {
-        let remedy = match error {
-            ClaimError::NoRoom { .. } => "make room there",
-            _ => "name a results directory that no other run writes",
-        };
-        Problem::mistake(error.to_string(), remedy)
-    })?;
-    let read = super::report::read(directory)?;
-    refuse_other_rumba(&read, &resume)?;
-    let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
-    let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
-    let standing = Standing { records, retry_failed: args.retry_failed };
-    let managed = provision::Ledger::of_user()?;
-    // Adopt kept loads before leftovers are removed, because what a killed run kept is itself a leftover. Adopt them
-    // before checking for room, because they may already take it.
-    let kept_loads = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
-    clean_leftovers(&managed);
-    // The first start of this run has checked and reported tight memory.
-    let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
-    let prepared = what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry)?;
-    if prepared.trials().is_empty() {
-        tell("all trials have been run; --retry-failed runs those again that failed");
-    } else {
-        resume.update(prepared.trials());
-        let warnings = changed_host(&read, &prepared).into_iter().collect();
-        results.goes_on(&resume, warnings).map_err(|error| {
-            Problem::failure(format!("{}: {error}", shown(directory)), "make room, or see who may write there")
+impl<'a> Runner<'a> {
+    /// Prepares the remaining trials of an interrupted run.
+    ///
+    /// # Errors
+    /// A directory that cannot be used; an experiment, engines or a build of rumba other than those that began it.
+    pub fn resume(
+        directory: &Path,
+        options: &Options,
+        registry: &'a Registry,
+        say: &'a dyn Fn(&str),
+    ) -> Result<Self, RunError> {
+        profile_if(options)?;
+        let (results, mut resume) = ResultsDir::reopen(directory).map_err(|error| {
+            let remedy = match error {
+                ClaimError::NoRoom { .. } => "make room there",
+                _ => "name a results directory that no other run writes",
+            };
+            RunError::mistake(error.to_string(), remedy)
         })?;
+        let read = store::read(directory)?;
+        refuse_other_rumba(&read, &registry.build, &resume)?;
+        let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
+        let standing = Standing::of(&read, options.retry_failed);
+        let managed = ResourceRegistry::of_user()?;
+        // Adopt kept loads before leftovers are removed, because what a killed run kept is itself a leftover. Adopt
+        // them before checking for room, because they may already take it.
+        let kept_loads = adopt(&experiment.name, &resume, &standing, directory, &managed, say)?;
+        clean_leftovers(&managed, say);
+        // The first start of this run has checked and reported tight memory.
+        let allowed = Allowed { unlimited: resume.allow_unlimited || options.allowed.unlimited, tight_memory: true };
+        let prepared = what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry)?;
+        if prepared.trials().is_empty() {
+            say("all trials have been run; --retry-failed runs those again that failed");
+        } else {
+            resume.update(prepared.trials());
+            let warnings = changed_host(&read, &prepared).into_iter().collect();
+            results.goes_on(&resume, warnings).map_err(|error| {
+                let remedy = "make room, or see who may write there";
+                RunError::failure(format!("{}: {error}", shown(directory)), remedy)
+            })?;
+        }
+        Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile })
     }
-    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;
-    show(&args.options, &results, outcome)
 }
 
 /// The remaining trials, prepared. It refuses if the experiment, its engines or the host have changed.
@@ -66,8 +72,8 @@ fn what_is_left(
     standing: &Standing<'_>,
     kept_loads: &KeptLoads,
     registry: &Registry,
-) -> Result<Prepared, Problem> {
-    let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
+) -> Result<Prepared, RunError> {
+    let admitted = Validated::new(experiment, &resume.data_base, allowed)?;
     refuse_another_plan(&admitted, resume, registry)?;
     // A search that has not ended starts again from its first probe, because each probe follows from the ones before.
     let has_ended = |plan: &TrialPlan| plan.probe.is_none_or(|probe| probe == 1 || standing.search_has_ended(plan));
@@ -79,60 +85,18 @@ fn what_is_left(
         |load| standing.was_started_from(load),
     );
     let prepared = admitted.prepare(trials, registry)?;
-    refuse_other_builds(&prepared, resume)?;
+    refuse_other_builds(&prepared, registry, resume)?;
     Ok(prepared)
 }
 
-/// The state of each trial.
-struct Standing<'a> {
-    records: BTreeMap<u32, &'a Record>,
-    retry_failed: bool,
-}
-
-impl Standing<'_> {
-    /// Whether a trial's result is final. A failed load is not while trials still wait for it, nor is a trial that
-    /// failed because its results had no room.
-    fn is_settled(&self, trial: &TrialPlan) -> bool {
-        let Some(record) = self.records.get(&trial.number) else { return false };
-        // The probes of a search follow from each other: the search stays complete, or starts again.
-        if trial.probe.is_some() {
-            return self.search_has_ended(trial);
-        }
-        match record.status {
-            Status::Done => true,
-            Status::Failed { .. } => !self.retry_failed && trial.part != TrialPart::Load && !lacked_room(record),
-            // The data that a load has written is complete, no matter how long the load was suspended.
-            Status::Suspended { .. } => trial.part == TrialPart::Load,
-            Status::Running | Status::Interrupted => false,
-        }
-    }
-
-    /// Whether this trial's search came to its end, other than for lack of room for its results.
-    fn search_has_ended(&self, trial: &TrialPlan) -> bool {
-        let of_search = |record: &&&Record| rumba_statistics::is_same_search(&record.plan, trial);
-        let own: Vec<&Record> = self.records.values().filter(of_search).copied().collect();
-        let is_failed = |record: &&Record| matches!(record.status, Status::Failed { .. });
-        let is_again = |record: &&Record| lacked_room(record) || (self.retry_failed && is_failed(record));
-        !own.iter().any(is_again) && rumba_statistics::searches(&own).first().is_some_and(|found| found.ended)
-    }
-
-    /// Whether a trial with a final result started from this load's data. A trial that failed before that did not.
-    fn was_started_from(&self, load: u32) -> bool {
-        self.records.values().any(|record| {
-            record.plan.loaded_by == Some(load) && !record.phases.is_empty() && self.is_settled(&record.plan)
-        })
-    }
-}
-
-fn refuse_other_rumba(read: &Results, resume: &Resume) -> Result<(), Problem> {
-    let own = crate::build::build();
+fn refuse_other_rumba(read: &Results, own: &Build, resume: &Resume) -> Result<(), RunError> {
     let then = Rumba { version: &read.rumba, build: read.build.as_ref() };
-    let now = Rumba { version: env!("CARGO_PKG_VERSION"), build: Some(&own) };
+    let now = Rumba { version: env!("CARGO_PKG_VERSION"), build: Some(own) };
     if then.says_the_same_as(&now) {
         return Ok(());
     }
     let program = resume.versions.get(OWN_PROGRAM).map(String::as_str);
-    Err(Problem::mistake(format!("these results were begun by {then}; this is {now}"), then.to_go_on_with(program)))
+    Err(RunError::mistake(format!("these results were begun by {then}; this is {now}"), then.to_go_on_with(program)))
 }
 
 /// A rumba build, as results and the build itself describe it.
@@ -184,34 +148,32 @@ const PUT_BACK: &str = "put it back as it was, or run the experiment anew into a
 const THAT_PROGRAM: &str = "go on with the program that began, or run the experiment anew into another directory";
 
 /// Refuses to continue if the experiment is not the one of the finished trials.
-fn refuse_another_plan(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
+fn refuse_another_plan(admitted: &Validated, resume: &Resume, registry: &Registry) -> Result<(), RunError> {
     let planned = admitted.plan(registry);
     let same = |(now, then): (&TrialPlan, &TrialPlan)| {
         // A load that ran again replaces the first.
         TrialPlan { loaded_by: then.loaded_by, ..now.clone() } == *then
     };
     if planned.len() != resume.planned || !planned.iter().zip(&resume.plans).all(same) {
-        return Err(Problem::mistake("experiment.toml no longer plans the trials that were begun", PUT_BACK));
+        return Err(RunError::mistake("experiment.toml no longer plans the trials that were begun", PUT_BACK));
     }
     Ok(())
 }
 
 /// Refuses to continue with engines other than those of the finished trials.
-fn refuse_other_builds(prepared: &Prepared, resume: &Resume) -> Result<(), Problem> {
-    let now = versions(prepared);
+fn refuse_other_builds(prepared: &Prepared, registry: &Registry, resume: &Resume) -> Result<(), RunError> {
+    let now = versions(prepared, registry);
     for (engine, then) in &resume.versions {
         if now.get(engine) != Some(then) {
             let here = now.get(engine).map_or("none", String::as_str);
             let remedy = if engine == OWN_PROGRAM { THAT_PROGRAM } else { PUT_BACK };
-            return Err(Problem::mistake(format!("{engine} was {then} when the run began, and is {here} now"), remedy));
+            return Err(RunError::mistake(
+                format!("{engine} was {then} when the run began, and is {here} now"),
+                remedy,
+            ));
         }
     }
     Ok(())
-}
-
-/// Whether a load completed.
-fn left_data(status: &Status) -> bool {
-    matches!(status, Status::Done | Status::Suspended { .. })
 }
 
 /// Adopts the data that a killed run has kept of loads that trials still wait for.
@@ -220,24 +182,23 @@ fn adopt(
     resume: &Resume,
     standing: &Standing<'_>,
     directory: &Path,
-    managed: &provision::Ledger,
-) -> Result<KeptLoads, Problem> {
+    managed: &ResourceRegistry,
+    say: &dyn Fn(&str),
+) -> Result<KeptLoads, RunError> {
     let mut kept_loads = KeptLoads::default();
     let results = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let is_wanted =
         |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
     for load in resume.plans.iter().filter(|plan| plan.part == TrialPart::Load && is_wanted(plan.number)) {
-        let Some(record) = standing.records.get(&load.number).filter(|record| left_data(&record.status)) else {
-            continue;
-        };
+        let Some(record) = standing.complete_load(load.number) else { continue };
         let trial = plan::directory(load);
         let place = resume.data_base.join(&trial);
         let origin = Origin { results: results.clone(), trial, started: record.started.clone() };
-        let owner = provision::Owner::this_process(name, load.number).map_err(|error| {
-            Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted")
+        let owner = Owner::this_process(name, load.number).map_err(|error| {
+            RunError::failure(format!("looking at this process: {error}"), "see that /proc is mounted")
         })?;
         if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
-            tell(&format!("trial {} need not load again: its data is still here", load.number));
+            say(&format!("trial {} need not load again: its data is still here", load.number));
             kept_loads.put(load.number, data);
         }
     }
@@ -260,9 +221,9 @@ fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
-    use miette::Diagnostic as _;
     use rumba_results::samples;
 
     use super::*;
@@ -308,19 +269,20 @@ mod tests {
             let data_base = PathBuf::from("data");
             let resume = Resume { plans: Vec::new(), planned: 0, data_base, versions, allow_unlimited: false };
             let read = Results { rumba: "0.0.1".to_owned(), ..samples::results(Vec::new()) };
-            let problem = refuse_other_rumba(&read, &resume).unwrap_err();
+            let problem = refuse_other_rumba(&read, &of_commit("a"), &resume).unwrap_err();
             let whose =
                 "these results were begun by a build of rumba 0.0.1 whose commit is not known: they do not say it; ";
             assert!(problem.to_string().starts_with(whose), "{problem}");
-            problem.help().unwrap().to_string()
+            let RunError::Mistake { remedy, .. } = problem else { panic!("{problem}") };
+            remedy
         };
         let own = |text: &str| BTreeMap::from([(OWN_PROGRAM.to_owned(), text.to_owned())]);
-        let told = refused(own("a program of 7 bytes, written at 2024-01-01T00:00:00Z"));
+        let reported = refused(own("a program of 7 bytes, written at 2024-01-01T00:00:00Z"));
         assert!(
-            told.contains("the program that began (a program of 7 bytes, written at 2024-01-01T00:00:00Z), or"),
-            "{told}"
+            reported.contains("the program that began (a program of 7 bytes, written at 2024-01-01T00:00:00Z), or"),
+            "{reported}"
         );
-        let untold = refused(BTreeMap::from([("rocksdb".to_owned(), "9.10".to_owned())]));
-        assert!(untold.contains("go on with the program that began, or"), "an engine is no rumba: {untold}");
+        let unreported = refused(BTreeMap::from([("rocksdb".to_owned(), "9.10".to_owned())]));
+        assert!(unreported.contains("go on with the program that began, or"), "an engine is no rumba: {unreported}");
     }
 }

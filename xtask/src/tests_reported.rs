@@ -53,24 +53,24 @@ impl Sum {
                 sum.passed += before(result, "passed;");
                 sum.failed += before(result, "failed;");
                 sum.ignored += before(result, "ignored;");
-            } else if let Some(told) = line.strip_prefix("skipped: ") {
-                sum.skip(told.to_owned(), machine);
+            } else if let Some(reported) = line.strip_prefix("skipped: ") {
+                sum.skip(reported.to_owned(), machine);
             } else if let Some((test, why)) = line.split_once(" # SKIP ") {
                 let test = test.split_once(" - ").map_or(test, |(_, name)| name);
                 sum.skip(format!("page: {test} needs Browser: {why}"), machine);
             }
-            let told = |word: &str| line.strip_prefix(word).and_then(|count| count.trim().parse::<u64>().ok());
-            sum.passed += told("# pass ").unwrap_or(0);
-            sum.failed += told("# fail ").unwrap_or(0) + told("# cancelled ").unwrap_or(0);
+            let reported = |word: &str| line.strip_prefix(word).and_then(|count| count.trim().parse::<u64>().ok());
+            sum.passed += reported("# pass ").unwrap_or(0);
+            sum.failed += reported("# fail ").unwrap_or(0) + reported("# cancelled ").unwrap_or(0);
         }
         sum
     }
 
-    fn skip(&mut self, told: String, machine: &Machine) {
-        if machine.is_strict && machine.is_complete && !is_excused(&told, &machine.may_lack) {
-            self.wrongly.push(told.clone());
+    fn skip(&mut self, reported: String, machine: &Machine) {
+        if machine.is_strict && machine.is_complete && !is_excused(&reported, &machine.may_lack) {
+            self.wrongly.push(reported.clone());
         }
-        self.skipped.push(told);
+        self.skipped.push(reported);
     }
 
     /// Whether all is well.
@@ -90,24 +90,24 @@ fn before(line: &str, word: &str) -> u64 {
     0
 }
 
-/// The prefix of a need that is `rumba_testkit::Need::Brought`: a user may provide it, but no machine must have it.
-const BROUGHT: &str = "Brought(";
+/// The prefix of a need that is `rumba_testkit::Need::ExternalLibrary`: a user may provide it, but no machine must have it.
+const BROUGHT: &str = "ExternalLibrary(";
 
 /// Other needs that no machine must have. One is a server that is not released yet, whose archive disappears with the
 /// next candidate. The other comes from an index that may be unreachable.
 const EXCUSED: [&str; 2] = ["Server(\"postgresql@19\")", "SecantusDb"];
 
-fn is_excused(told: &str, may_lack: &[String]) -> bool {
-    let need = told.split_once(" needs ").map_or("", |(_, need)| need);
+fn is_excused(reported: &str, may_lack: &[String]) -> bool {
+    let need = reported.split_once(" needs ").map_or("", |(_, need)| need);
     let mut names = EXCUSED.into_iter().chain(may_lack.iter().map(String::as_str));
     need.starts_with(BROUGHT) || names.any(|name| need.starts_with(&format!("{name}:")))
 }
 
 impl fmt::Display for Sum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for told in &self.skipped {
-            let verdict = if self.wrongly.contains(told) { "wrongly skipped" } else { "skipped" };
-            writeln!(f, "test: {verdict}: {told}")?;
+        for reported in &self.skipped {
+            let verdict = if self.wrongly.contains(reported) { "wrongly skipped" } else { "skipped" };
+            writeln!(f, "test: {verdict}: {reported}")?;
         }
         if !self.wrongly.is_empty() {
             writeln!(
@@ -116,7 +116,7 @@ impl fmt::Display for Sum {
                  machine lacks for good goes into RUMBA_TESTS_MAY_LACK=\"LoopDevice MemoryGroup\""
             )?;
         }
-        let of_page = self.skipped.iter().filter(|told| told.starts_with("page: ")).count();
+        let of_page = self.skipped.iter().filter(|reported| reported.starts_with("page: ")).count();
         let helpers = self.ignored.saturating_sub((self.skipped.len() - of_page) as u64);
         if helpers > 0 {
             writeln!(f, "test: {helpers} more are ignored because other tests run them, or who asks for them")?;
@@ -128,7 +128,7 @@ impl fmt::Display for Sum {
 
 #[cfg(test)]
 mod tests {
-    use rumba_engine_api::engine::Brought;
+    use rumba_engine_api::engine::ExternalLibrary;
     use rumba_testkit::Need;
 
     use super::{Machine, Sum};
@@ -150,18 +150,18 @@ mod tests {
     fn a_skipped_test_is_neither_passed_nor_a_helper_of_others() {
         let sum = Sum::of(LOG, true, &Machine::default());
         assert!(sum.is_ok());
-        let told = sum.to_string();
-        assert!(told.ends_with("\nok: 5 passed, 0 failed, 2 skipped"), "{told}");
-        assert!(told.contains("test: skipped: rumba-lab meter_truth::c needs LoopDevice: run the tests as root\n"));
-        assert!(told.contains("test: 1 more are ignored"), "{told}");
+        let reported = sum.to_string();
+        assert!(reported.ends_with("\nok: 5 passed, 0 failed, 2 skipped"), "{reported}");
+        assert!(reported.contains("test: skipped: rumba-lab meter_truth::c needs LoopDevice: run the tests as root\n"));
+        assert!(reported.contains("test: 1 more are ignored"), "{reported}");
     }
 
     #[test]
     fn a_machine_that_can_run_all_may_skip_nothing() {
         let sum = Sum::of(LOG, true, &ci());
-        let told = sum.to_string();
-        assert!(!sum.is_ok() && told.ends_with("\nFAILED: 5 passed, 0 failed, 2 skipped"), "{told}");
-        assert_eq!(told.matches("test: wrongly skipped: ").count(), 2, "{told}");
+        let reported = sum.to_string();
+        assert!(!sum.is_ok() && reported.ends_with("\nFAILED: 5 passed, 0 failed, 2 skipped"), "{reported}");
+        assert_eq!(reported.matches("test: wrongly skipped: ").count(), 2, "{reported}");
         for weaker in [Machine { is_strict: false, ..ci() }, Machine { is_complete: false, ..ci() }] {
             assert!(Sum::of(LOG, true, &weaker).is_ok());
         }
@@ -179,15 +179,15 @@ mod tests {
 
     /// The need excuses a skipped test, not the test's name.
     #[test]
-    fn what_somebody_has_to_bring_is_excused_whatever_it_is() {
+    fn user_supplied_need_of_any_kind_can_be_excused() {
         for variable in ["RUMBA_TEST_NO_LIBRARY", "RUMBA_TEST_NO_SCRIPTS"] {
-            let missing = Need::Brought(Brought { variable, page: "docs/page.md" }).missing();
+            let missing = Need::ExternalLibrary(ExternalLibrary { variable, page: "docs/page.md" }).missing();
             let log = format!("skipped: rumba sysbench_runs::e {}\n", missing.expect("nobody sets it"));
             let sum = Sum::of(&log, true, &ci());
             assert!(sum.is_ok() && sum.skipped.len() == 1, "nobody has to bring it: {sum}");
         }
         // Only the need itself excuses a test, not the text of its reason.
-        let other = "skipped: rumba a::b needs Tmpfs: Brought(\"RUMBA_TEST_NO_LIBRARY\") says so\n";
+        let other = "skipped: rumba a::b needs Tmpfs: ExternalLibrary(\"RUMBA_TEST_NO_LIBRARY\") says so\n";
         assert!(!Sum::of(other, true, &ci()).is_ok());
     }
 
@@ -204,10 +204,10 @@ mod tests {
         for skipped in [named, by_itself] {
             let log = format!("{LOG}{skipped}");
             let sum = Sum::of(&log, true, &Machine::default());
-            let told = sum.to_string();
+            let reported = sum.to_string();
             assert!(
-                told.ends_with("\nok: 5 passed, 0 failed, 3 skipped") && told.contains("test: 1 more are"),
-                "{told}"
+                reported.ends_with("\nok: 5 passed, 0 failed, 3 skipped") && reported.contains("test: 1 more are"),
+                "{reported}"
             );
             let alone = Machine { may_lack: vec!["LoopDevice".into(), "Server(\"mysql@9.7\")".into()], ..ci() };
             let sum = Sum::of(&log, true, &alone);
@@ -243,13 +243,16 @@ mod tests {
 
     #[test]
     fn a_failed_step_hides_no_other_and_is_named_at_the_end() {
-        let (is_ok, told) = steps(&["good", "tests"]);
-        assert!(is_ok && told.ends_with("\nok: 2 passed\n") && !told.contains("FAILED"), "{told}");
-        let (is_ok, told) = steps(&["bad", "good", "tests"]);
-        assert!(!is_ok && told.contains("good ran") && told.ends_with("\nFAILED: bad\nok: 2 passed\n"), "{told}");
-        let (is_ok, told) = steps(&["compile", "rules-and-page", "good", "tests"]);
-        assert!(!is_ok && told.contains("deny ran") && told.contains("good ran"), "{told}");
+        let (is_ok, reported) = steps(&["good", "tests"]);
+        assert!(is_ok && reported.ends_with("\nok: 2 passed\n") && !reported.contains("FAILED"), "{reported}");
+        let (is_ok, reported) = steps(&["bad", "good", "tests"]);
+        assert!(
+            !is_ok && reported.contains("good ran") && reported.ends_with("\nFAILED: bad\nok: 2 passed\n"),
+            "{reported}"
+        );
+        let (is_ok, reported) = steps(&["compile", "rules-and-page", "good", "tests"]);
+        assert!(!is_ok && reported.contains("deny ran") && reported.contains("good ran"), "{reported}");
         let end = "\nNOT RUN, because compile failed: tidy web tests\nFAILED: compile deny\n";
-        assert!(told.ends_with(end), "{told}");
+        assert!(reported.ends_with(end), "{reported}");
     }
 }

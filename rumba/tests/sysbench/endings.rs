@@ -1,0 +1,107 @@
+//! The end of a run from outside: signals, and standard output that is closed, full or limited.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+
+use super::common::{kill, text};
+use super::{TestDir, await_first_second, figure};
+
+const SIGINT: i32 = 2;
+const SIGPIPE: i32 = 13;
+const SIGTERM: i32 = 15;
+
+/// An endless run that reports every second.
+fn spin(place: &TestDir, more: &[&str]) -> Child {
+    std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();
+    let mut command = place.rumba(&["sysbench", "spin.lua", "--time=60", "--report-interval=1"]);
+    command.args(more).arg("run").stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// A shell ends its loop only if the program dies of the signal.
+#[test]
+fn signal_ends_a_run_after_its_report() {
+    let place = TestDir::new();
+    for (name, signal, code) in
+        [("-INT", Some(SIGINT), None), ("-TERM", Some(SIGTERM), None), ("-HUP", None, Some(130))]
+    {
+        let mut child = spin(&place, &[]);
+        let mut stdout = await_first_second(&mut child);
+        kill(name, child.id());
+        let mut said = String::new();
+        stdout.read_to_string(&mut said).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!((status.signal(), status.code()), (signal, code), "{name}: {said}");
+        assert!(figure(&said, "total number of events:") > 0.0, "{name}: {said}");
+    }
+}
+
+/// Guards against a loop that goes on: `for i in 1 2 3; do sysbench …; done` once began the next run at Ctrl-C.
+#[test]
+fn interrupt_ends_a_loop_of_the_shell() {
+    let place = TestDir::new();
+    std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();
+    let script = format!(
+        "for i in 1 2; do {} sysbench spin.lua --time=20 --report-interval=1 run; done; echo finished",
+        env!("CARGO_BIN_EXE_rumba")
+    );
+    let mut shell = Command::new("bash");
+    // As at a terminal, the shell and its commands are a process group.
+    shell.args(["-c", &script]).current_dir(place.path("")).process_group(0).stdout(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let mut stdout = await_first_second(&mut shell);
+    let group = format!("-{}", shell.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let mut said = String::new();
+    stdout.read_to_string(&mut said).unwrap();
+    assert_eq!(shell.wait().unwrap().signal(), Some(SIGINT), "{said}");
+    assert_eq!(said.matches("total number of events:").count(), 1, "{said}");
+    assert!(!said.contains("finished"), "{said}");
+}
+
+/// As with `| head`. The run once went on to its end, without a reader of its reports.
+#[test]
+fn run_ends_when_its_report_pipe_is_closed() {
+    let place = TestDir::new();
+    let mut child = spin(&place, &["--report-json=r.json"]);
+    drop(await_first_second(&mut child));
+    assert_eq!(child.wait().unwrap().signal(), Some(SIGPIPE));
+    let json = std::fs::read_to_string(place.path("r.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["failures"], serde_json::json!(["standard output was closed"]));
+    assert!(json["total"]["events"].as_u64().unwrap() > 0, "{json}");
+    // What a script prints is no other.
+    std::fs::write(place.path("talk.lua"), "function event() print('[ 1s ]') end").unwrap();
+    let mut command = place.rumba(&["sysbench", "talk.lua", "--time=60", "run"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    drop(await_first_second(&mut child));
+    assert_eq!(child.wait().unwrap().signal(), Some(SIGPIPE));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let place = TestDir::new();
+    std::fs::write(place.path("talk.lua"), "print('hello')").unwrap();
+    for words in
+        [&["--version"][..], &["--help"], &["mutex", "--mutex-locks=10", "run"], &["--verbosity=0", "talk.lua"]]
+    {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = place.rumba(&["sysbench"]).args(words).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {}", text(&output));
+        assert!(text(&output).contains("standard output: "), "{words:?}: {}", text(&output));
+    }
+}
+
+/// Guards against death by SIGXFSZ, which has no message.
+#[test]
+fn file_size_limit_is_reported_as_an_error() {
+    let place = TestDir::new();
+    let script = format!(
+        "ulimit -f 1; exec {} sysbench fileio --file-num=1 --file-total-size=1M prepare",
+        env!("CARGO_BIN_EXE_rumba")
+    );
+    let output = Command::new("bash").args(["-c", &script]).current_dir(place.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("File too large"), "{}", text(&output));
+}
