@@ -59,12 +59,14 @@ fn claims(run: &Value) -> String {
 }
 
 fn repeats(run: &Value) -> String {
-    let rows = run["summary"]["rows"].as_array().into_iter().flatten();
-    let most = rows.filter_map(|row| row["run"]["repeats"].as_array().map(Vec::len)).max().unwrap_or(0);
-    match (most, run["starts_of_one_load"] == true) {
-        (0 | 1, _) => "1".to_owned(),
-        (most, true) => format!("{most} starts of one load"),
-        (most, false) => format!("{most} loads"),
+    let rows = || run["summary"]["rows"].as_array().into_iter().flatten();
+    let most = rows().filter_map(|row| row["run"]["repeats"].as_array().map(Vec::len)).max().unwrap_or(0);
+    // With several numbers of clients, trials of one repeat start from copies of its load.
+    let loads = rows().filter_map(|row| row["loads"].as_u64()).max().unwrap_or(0);
+    match most {
+        0 | 1 => "1".to_owned(),
+        most if loads >= most as u64 || run["starts_of_one_load"] != true => format!("{most} loads"),
+        most => format!("{most} starts of one load"),
     }
 }
 
