@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
+use rumba_engine_api::printable::{printable, printable_in_place};
 use rumba_lab::conduct::profile::NoProfile;
 use rumba_lab::limits::LimitError;
 use rumba_lab::prepare::Refusal;
@@ -11,7 +12,6 @@ use rumba_lab::provision::ProvisionError;
 use rumba_lab::runner::RunError;
 use rumba_lab::spec::{Origin, SpecError, without_passwords};
 use rumba_lab::store::{ClaimError, ReadError};
-use rumba_results::printable::{printable, printable_in_place};
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_engine_api::acid::{Outcome, Recovery};
+use rumba_engine_api::printable::printable;
 use rumba_engine_api::units::{counted, show_bytes, show_duration};
 use rumba_lab::conduct::{Forecast, Watch};
 use rumba_results::event::Event;
-use rumba_results::printable::printable;
 use rumba_results::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
 
 /// Shows how an experiment goes, on standard error.

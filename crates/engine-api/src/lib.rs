@@ -20,6 +20,7 @@ pub mod limits;
 pub mod memory;
 pub mod most_clients;
 pub mod parity;
+pub mod printable;
 pub mod rate;
 pub mod server;
 pub mod setting;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use rumba_engine_api::printable::on_a_line;
 use rumba_results::comparison::Part;
 use rumba_results::gate::Gated;
 use rumba_results::history::{Axis, History, LevelChange, Line, Step};
-use rumba_results::printable::on_a_line;
 use rumba_results::ratio::{Change, Ratio};
 use rumba_results::record::FORMAT;
 use rumba_results::starts::Scope;

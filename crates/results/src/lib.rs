@@ -26,7 +26,6 @@ pub mod host_cpu;
 pub mod metric;
 pub mod pair;
 pub mod phase;
-pub mod printable;
 pub mod rate;
 pub mod ratio;
 pub mod record;

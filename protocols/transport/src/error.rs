@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rumba_engine_api::printable::printable;
+
 use crate::tls;
 
 /// An error of a connection to a server.
@@ -39,32 +41,10 @@ impl TransportError {
     }
 }
 
-/// A server's text for a person: as UTF-8, with the characters escaped that a terminal would obey. A value of a user's
-/// table is a part of some messages: `Duplicate entry '…' for key`. Line ends and tabs stay.
+/// A server's text for a person: as UTF-8 and [`printable`]. Some messages contain a value of a user's table:
+/// `Duplicate entry '…' for key`.
 pub fn server_text(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    if !text.contains(is_obeyed) {
-        return text.into_owned();
-    }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if is_obeyed(character) {
-            shown += &format!("\\u{:04x}", u32::from(character));
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Whether a terminal interprets a character instead of showing it.
-fn is_obeyed(character: char) -> bool {
-    match character {
-        '\n' | '\t' => false,
-        // Which way the text runs.
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        _ => character.is_control(),
-    }
+    printable(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// The statement that an error concerns, shortened for reading; empty if its text was not kept.

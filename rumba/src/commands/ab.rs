@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use rumba_engine_api::printable::shown;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec;
-use rumba_results::printable::shown;
 
 use crate::cli::AbArgs;
 use crate::problem::Problem;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use rumba_engine_api::printable::shown;
 use rumba_results::comparison::Comparison;
-use rumba_results::printable::shown;
 use rumba_statistics::claims::Mistake;
 use rumba_statistics::{Drift, Found, Gate, Gated};
 

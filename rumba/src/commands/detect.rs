@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use rumba_engine_api::printable::shown;
 use rumba_lab::registry::Registry;
 use rumba_results::detection::LEAST_PILOT_REPEATS;
-use rumba_results::printable::shown;
 
 use super::run::{exit_code, measure, read_with, report_end};
 use crate::cli::RunArgs;

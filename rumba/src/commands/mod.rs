@@ -3,7 +3,7 @@
 /// Like `println!`, but without a panic when the reader has gone (`| head`), and without terminal control sequences.
 macro_rules! say {
     ($($text:tt)*) => {{
-        let line = format!("{}\n", rumba_results::printable::printable(&format!($($text)*)));
+        let line = format!("{}\n", rumba_engine_api::printable::printable(&format!($($text)*)));
         let _ = std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes());
     }};
 }
@@ -30,9 +30,9 @@ pub mod workloads;
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
+use rumba_engine_api::printable::printable;
 use rumba_engine_api::setting::{Kind, SettingInfo};
 use rumba_lab::registry::Registry;
-use rumba_results::printable::printable;
 
 use crate::problem::Problem;
 

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::setting::SettingInfo;
 use rumba_lab::registry::Registry;
 use rumba_results::comparison::CHARGED;
 use rumba_results::counted::{WAITED, WRITTEN};
 use rumba_results::metric::{Better, METRICS, MetricInfo};
-use rumba_results::printable::shown;
 use rumba_results::rate::{RATE, RATE_GROWTH, RATE_GROWTH_8H, RATE_PERCENT};
 use rumba_results::warning::{Rank, WARNINGS};
 

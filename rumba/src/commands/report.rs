@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
 use rumba_lab::{spec, store};
 use rumba_report::{TableOptions, tables};
 use rumba_results::claim::{Claim, Judgement, Verdict};
 use rumba_results::comparison::{Comparison, Proof, Summary};
-use rumba_results::printable::shown;
 use rumba_results::record::Status;
 use rumba_results::results::Results;
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
 use rumba_lab::conduct::{Outcome, Watch, profile};
 use rumba_lab::prepare::Allowed;
@@ -18,7 +19,6 @@ use rumba_lab::{plan, store};
 use rumba_report::TableOptions;
 use rumba_results::engine_name::split_list;
 use rumba_results::event::Event;
-use rumba_results::printable::shown;
 use rumba_results::record::{Record, TrialPlan};
 use rumba_results::warning::Warning;
 use signal_hook::consts::SIGQUIT;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use rumba_engine_api::printable::shown;
 use rumba_lab::trial::child::stop_signals;
 use rumba_live::{Content, Library, Server};
-use rumba_results::printable::shown;
 
 use super::live::not_served;
 use crate::cli::ServeArgs;

@@ -7,6 +7,7 @@ use std::process::{ExitCode, Stdio};
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{EngineConfig, Form};
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::setting::Value;
 use rumba_lab::keeper::{self, Answer, KeptServer, Order, Server};
 use rumba_lab::limits;
@@ -15,7 +16,6 @@ use rumba_lab::registry::Registry;
 use rumba_lab::runner;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::data_base;
-use rumba_results::printable::shown;
 use rumba_results::record::Status;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use rumba_results::printable::shown;
+use rumba_engine_api::printable::shown;
 
 use crate::cli::Cli;
 use crate::problem::Problem;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_results::printable::shown;
+use rumba_engine_api::printable::shown;
 
 use super::owner::Owner;
 use super::trust::Objection;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rumba_results::printable::shown;
+use rumba_engine_api::printable::shown;
 use serde::{Deserialize, Serialize};
 
 use super::checked_dir::{CheckedDir, PRIVATE};

@@ -26,7 +26,7 @@ pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
 use std::path::Path;
 
-use rumba_results::printable::fits_on_a_line;
+use rumba_engine_api::printable::fits_on_a_line;
 
 pub(crate) use checked_dir::{CheckedDir, PASSABLE, remove_empty};
 pub(crate) use data_dir::{lock, make, may_take};

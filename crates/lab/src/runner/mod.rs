@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicUsize;
 
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::workload::SCRIPT_TEXT;
 use rumba_results::build::Build;
-use rumba_results::printable::shown;
 use rumba_results::warning::Warning;
 
 pub use error::RunError;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use rumba_engine_api::printable::shown;
 use rumba_results::build::Build;
-use rumba_results::printable::shown;
 use rumba_results::record::{TrialPart, TrialPlan};
 use rumba_results::results::Results;
 use rumba_results::warning::Warning;

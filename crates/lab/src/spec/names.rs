@@ -1,6 +1,6 @@
 //! Checks the names in an experiment, because they name directories and appear on terminals.
 
-use rumba_results::printable::{fits_on_a_line, printable};
+use rumba_engine_api::printable::{fits_on_a_line, printable};
 
 use super::error::{Origin, SpecError};
 use super::expand::Differs;

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::show_bytes;
-use rumba_results::printable::shown;
 
 use super::error::{Origin, SpecError};
 

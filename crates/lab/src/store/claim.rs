@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_results::printable::{fits_on_a_line, shown};
+use rumba_engine_api::printable::{fits_on_a_line, shown};
 use rustix::fs::{FlockOperation, flock};
 
 use super::read::ReadError;

@@ -4,8 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rumba_engine_api::printable::shown;
 use rumba_results::engine_samples::{EngineSample, EngineTimeSeries};
-use rumba_results::printable::shown;
 use rumba_results::record::{FORMAT, Interval, Record, Status};
 use rumba_results::results::{Results, Trial};
 use serde::de::DeserializeOwned;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rumba_engine_api::printable::on_a_line;
 use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
-use rumba_results::printable::on_a_line;
 use rumba_results::record::{OpStats, PhaseKind, Status};
 use rumba_results::results::Results;
 

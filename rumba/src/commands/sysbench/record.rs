@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_results::printable::shown;
+use rumba_engine_api::printable::shown;
 use rumba_workload_sysbench::cli::report::Document;
 use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::cli::{OptionSet, Refusal};
