@@ -74,10 +74,10 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
             "name another with --engine or --against, or leave out --until-decided",
         ));
     }
-    if args.profile {
-        profile::can_profile()?;
-    }
     if args.dry_run {
+        if args.profile {
+            profile::can_profile()?;
+        }
         return dry_run(experiment, args, registry);
     }
     let (results, outcome) = measure(experiment, args, registry)?;

@@ -249,18 +249,18 @@ fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, column
     if columns.is_empty() || with_figures.is_empty() {
         return;
     }
-    let has_figure =
-        |column: &&Column| with_figures.iter().any(|(_, figures)| column.median(figures).value().is_some());
-    let shown: Vec<&Column> = columns.iter().filter(has_figure).collect();
+    let has_figure = |column: &Column| with_figures.iter().any(|(_, figures)| column.median(figures).value().is_some());
+    let columns: Vec<(&Column, bool)> = columns.iter().map(|column| (column, has_figure(column))).collect();
+    let shown: Vec<&Column> = columns.iter().filter(|(_, is_shown)| *is_shown).map(|(column, _)| *column).collect();
     let mut grid = Grid::new(shown.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     for &(row, figures) in &with_figures {
         let clients = clients(row);
         let name = row_name(summary, row, &clients);
         let mut cells = Vec::new();
-        for column in columns {
+        for &(column, is_shown) in &columns {
             let cell = footnotes.cell(&column.median(figures), &column.head, &name, |value| column.digits.show(value));
-            if has_figure(&column) {
+            if is_shown {
                 cells.push(marked.cell(column, row, &cell));
             }
         }
