@@ -8,6 +8,7 @@ pub mod failure;
 pub mod files;
 pub mod identity;
 pub mod install;
+pub mod left_behind;
 pub mod loader;
 mod overruled;
 pub mod process;

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::SettingError;
-use rumba_protocol_mysql::{Admin, Target, WireError};
+use rumba_protocol_mysql::{Admin, TableName, Target, WireError};
+use rumba_server_kit::left_behind::Container;
 use rumba_server_kit::process::{data_here, listening_at};
 
 use crate::counters::Request;
-use crate::created::TableName;
-use crate::marker::{self, KeptTable, MARKER};
+use crate::marker::{self, MARKER};
 use crate::rehearsal;
 
 const CALL: &str = "schema on the server";
+const CONTAINER: Container = Container { call: CALL, noun: "schema", remedy: "remove the cause" };
 /// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a lost connection or a killed trial may still hold the schema. A server notices a closed connection only
@@ -22,9 +23,6 @@ pub const RELEASE: Duration = Duration::from_secs(10);
 
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
-
-/// An error names at most this many objects.
-const MOST_NAMES: usize = 10;
 
 /// The state of the schema.
 enum Found {
@@ -161,7 +159,7 @@ pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError>
         Found::Ours => {
             let made = marker::made_schema(admin, schema).map_err(failed)?;
             let kept = marker::drop_tables(admin, schema).map_err(failed)?;
-            left_behind(&kept, &[])?;
+            CONTAINER.left_behind(&kept, &[])?;
             made
         }
         Found::Foreign(table) => {
@@ -197,37 +195,12 @@ impl Taken {
         let tables: Vec<String> = kept.iter().map(|kept| kept.table.clone()).collect();
         let mut others = objects(admin, &self.schema).map_err(failed)?;
         others.retain(|object| object != MARKER && !is_among(&tables, &self.schema, object));
-        left_behind(&kept, &others)?;
+        CONTAINER.left_behind(&kept, &others)?;
         if self.made_schema {
             admin.fetch(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.schema))).map_err(failed)?;
         }
         Ok(())
     }
-}
-
-/// Names the tables of a trial that cannot be dropped, and the objects of others.
-fn left_behind(kept: &[KeptTable], others: &[String]) -> Result<(), EngineError> {
-    let mut problems = Vec::new();
-    if !kept.is_empty() {
-        let kept: Vec<String> = kept.iter().map(|kept| format!("{} ({})", kept.table, kept.reason)).collect();
-        problems.push(format!(
-            "rumba could not drop its tables {}; remove the cause, and the next trial drops them",
-            listed(&kept)
-        ));
-    }
-    if !others.is_empty() {
-        problems.push(format!(
-            "rumba did not create {} and has left them in place; the next trial needs a schema without them",
-            listed(others)
-        ));
-    }
-    if problems.is_empty() { Ok(()) } else { Err(EngineError::failed(CALL, problems.join("; "))) }
-}
-
-/// Joins names, and counts those beyond a few.
-fn listed(names: &[String]) -> String {
-    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
-    if names.len() > MOST_NAMES { format!("{shown} and {} more", names.len() - MOST_NAMES) } else { shown }
 }
 
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.

@@ -7,16 +7,16 @@ use std::time::Duration;
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_protocol_mysql::{SessionOptions, Target, UNREACHABLE, WireCounts, WireSession};
+use rumba_protocol_mysql::{SessionOptions, TableObserver, Target, UNREACHABLE, WireCounts, WireSession};
 
 use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Server};
 use crate::existing::Taken;
 use crate::launch::{Running, STOP};
+use crate::marker::Recorder;
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::recorded::{Recorded, Recorder};
 use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::watch::{Watch, Watched};
 
@@ -52,8 +52,6 @@ pub struct ServerInstance {
     version: String,
     settings: Vec<(String, String)>,
     control: Arc<Mutex<Control>>,
-    /// Records the tables that sessions create on an existing server.
-    recorder: Option<Arc<Recorder>>,
 }
 
 /// The parts of an instance.
@@ -91,6 +89,9 @@ impl ServerInstance {
             counters::enable(&mut control, &server)?;
         }
         let counts = Arc::new(WireCounts::default());
+        let control = Arc::new(Mutex::new(control));
+        let observer = matches!(host, Host::Existing { .. })
+            .then(|| -> Arc<dyn TableObserver> { Arc::new(Recorder::new(control.clone(), &schema)) });
         let session = SessionOptions {
             table_options: plan.table_options.clone(),
             setup: plan.setup.clone(),
@@ -100,13 +101,9 @@ impl ServerInstance {
             terse_conflicts: true,
             counts: counts.clone(),
             templates: Arc::default(),
+            observer,
         };
-        let control = Arc::new(Mutex::new(control));
-        let recorder = match &host {
-            Host::Own { .. } => None,
-            Host::Existing { .. } => Some(Arc::new(Recorder::new(control.clone(), &schema))),
-        };
-        Ok(Self { host, target, schema, server, session, counts, version, settings, control, recorder })
+        Ok(Self { host, target, schema, server, session, counts, version, settings, control })
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -154,10 +151,9 @@ impl Instance for ServerInstance {
             }
             other => other,
         });
-        Ok(Session::Sql(match (self.watch(), &self.recorder) {
-            (Some(watch), _) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
-            (None, Some(recorder)) => Box::new(Recorded { session: connected?, recorder: recorder.clone() }),
-            (None, None) => Box::new(connected?),
+        Ok(Session::Sql(match self.watch() {
+            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
+            None => Box::new(connected?),
         }))
     }
 

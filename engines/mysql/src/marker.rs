@@ -1,17 +1,23 @@
 //! The marker of a trial on an existing server: a table that names the schema and the tables that the trial creates.
+//!
 //! rumba drops these and no others, also after a kill.
 
-use rumba_protocol_mysql::WireError;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_engine_api::error::EngineError;
+use rumba_protocol_mysql::{TableName, TableObserver, WireError};
+use rumba_server_kit::left_behind::KeptTable;
+
+use crate::control::Control;
 use crate::counters::Request;
-use crate::created::TableName;
 use crate::existing::{firsts, quoted, text};
 
 /// The table's name.
 pub const MARKER: &str = "rumba_marker";
 /// Its comment, because a user's table may have the same name.
 const MARK: &str = "names the tables that rumba may drop";
-/// Its columns. An empty table name stands for the schema itself.
+/// Its columns. An empty table name means the schema itself.
 const COLUMNS: [&str; 3] = ["id", "schema_name", "table_name"];
 
 /// Whether the table of the marker's name is the marker, judged by its comment and its columns.
@@ -95,14 +101,6 @@ pub fn table_in(schema: &str, table: &str) -> String {
     format!("{}.{}", quoted(schema), quoted(table))
 }
 
-/// A table of a trial that cannot be dropped.
-pub struct KeptTable {
-    /// Its name with its schema, quoted.
-    pub table: String,
-    /// The server's error.
-    pub reason: WireError,
-}
-
 /// Drops the tables that the marker names, and then the marker, without which they would be foreign. Returns the tables
 /// that cannot be dropped. A view of the same name is no table and stays.
 ///
@@ -131,7 +129,7 @@ fn drop_each(admin: &mut dyn Request, tables: Vec<String>) -> Result<Vec<KeptTab
         match admin.fetch(&format!("DROP TABLE IF EXISTS {table}")) {
             Ok(_) => {}
             Err(error) if matches!(error, WireError::Server { .. }) && !error.is_lost() => {
-                kept.push(KeptTable { table, reason: error });
+                kept.push(KeptTable { table, reason: error.to_string() });
             }
             Err(error) => return Err(error),
         }
@@ -141,4 +139,30 @@ fn drop_each(admin: &mut dyn Request, tables: Vec<String>) -> Result<Vec<KeptTab
 
 fn marker_in(schema: &str) -> String {
     table_in(schema, MARKER)
+}
+
+/// Records in the marker each table that a session is about to create.
+pub struct Recorder {
+    control: Arc<Mutex<Control>>,
+    schema: String,
+}
+
+impl Recorder {
+    /// A recorder over the control session, for a trial whose tables are in `schema`.
+    pub fn new(control: Arc<Mutex<Control>>, schema: &str) -> Self {
+        Self { control, schema: schema.to_owned() }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl TableObserver for Recorder {
+    fn before_create(&self, table: &TableName) -> Result<(), EngineError> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        record(&mut *control, &self.schema, table).map_err(|error| error.during("recording a table"))
+    }
 }

@@ -135,7 +135,7 @@ const RESERVED: &[(&str, &str)] = &[
     ("basedir", "the base directory is `server`"),
     ("socket", "rumba chooses the socket"),
     ("pid_file", "rumba chooses the file"),
-    ("log_error", "the server's log is kept beside the results, as error.log"),
+    ("log_error", "the server's log is kept with the results, as error.log"),
     ("user", "the server runs as who runs rumba"),
     ("init_file", "rumba needs the one there is"),
     ("bind_address", "nothing listens beyond loopback; `tcp = true` makes it listen there"),

@@ -33,7 +33,7 @@ const PACKAGED_USER: &str = "postgres";
 
 const INFO: EngineInfo = EngineInfo {
     name: "postgresql",
-    about: "PostgreSQL: heap tables that keep old versions until vacuum, B-tree indexes beside them",
+    about: "PostgreSQL: heap tables that keep old versions until vacuum, and separate B-tree indexes",
     family: Family::Sql(Dialect::PostgreSql),
     form: Form::Server,
     brought: None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
+use rumba_server_kit::left_behind::Container;
 use rumba_server_kit::process::{data_here, listening_at};
 
 use crate::control::Control;
@@ -28,6 +29,7 @@ const NAP: Duration = Duration::from_millis(100);
 const NO_DATABASE: SqlState = SqlState(*b"3D000");
 
 const CALL: &str = "database on the server";
+const CONTAINER: Container = Container { call: CALL, noun: "database", remedy: "drop what depends on them" };
 
 /// Encodings in which every byte except zero is a character, so that they can store any text of a workload.
 const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
@@ -35,8 +37,6 @@ const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
 const CONVERTED: &str = "UTF8";
 /// The encoding of the sessions of a database in [`CONVERTED`].
 const CONVERTED_FROM: &str = "LATIN1";
-/// The most names in an error.
-const MOST_NAMES: usize = 10;
 
 /// The state of the database.
 enum Found {
@@ -261,27 +261,7 @@ pub fn give_back(control: &mut Control, schema: &str) -> Result<(), EngineError>
     let objects = firsts(control, &objects()).map_err(|error| failed(CALL, &error))?;
     let is_kept = |object: &String| kept.iter().any(|kept| kept.table == *object);
     let others: Vec<String> = objects.into_iter().filter(|object| !is_kept(object)).collect();
-    let kept: Vec<String> = kept.iter().map(|kept| format!("{} ({})", kept.table, kept.reason)).collect();
-    let mut problems = Vec::new();
-    if !kept.is_empty() {
-        problems.push(format!(
-            "rumba could not drop its tables {}; drop what depends on them, and the next trial drops them",
-            listed(&kept)
-        ));
-    }
-    if !others.is_empty() {
-        problems.push(format!(
-            "rumba did not create {} and has left them in place; the next trial needs a database without them",
-            listed(&others)
-        ));
-    }
-    if problems.is_empty() { Ok(()) } else { Err(EngineError::failed(CALL, problems.join("; "))) }
-}
-
-/// Joins names, and counts those beyond a few.
-fn listed(names: &[String]) -> String {
-    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
-    if names.len() > MOST_NAMES { format!("{shown} and {} more", names.len() - MOST_NAMES) } else { shown }
+    CONTAINER.left_behind(&kept, &others)
 }
 
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.

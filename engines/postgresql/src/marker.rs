@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_protocol_postgresql::{PgError, TableName, TableObserver};
+use rumba_server_kit::left_behind::KeptTable;
 
 use crate::control::Control;
 use crate::existing::{firsts, quoted};
@@ -58,14 +59,6 @@ pub fn condition(schema: &str) -> String {
     format!("(s.schemaname::text, s.relname::text) IN (SELECT schema_name, table_name FROM {})", marker_in(schema))
 }
 
-/// A table of a trial that cannot be dropped.
-pub struct KeptTable {
-    /// Its name with its schema, quoted.
-    pub table: String,
-    /// The server's error.
-    pub reason: PgError,
-}
-
 /// Drops the tables that the marker names, and then the marker, without which they would be foreign. Returns the tables
 /// that cannot be dropped.
 ///
@@ -99,7 +92,9 @@ fn drop_all(control: &mut Control, tables: &[String]) -> Result<Vec<KeptTable>, 
     for table in tables {
         match control.fetch(&format!("DROP TABLE IF EXISTS {table}")) {
             Ok(_) => {}
-            Err(reason) if is_of_one_table(&reason) => kept.push(KeptTable { table: table.clone(), reason }),
+            Err(error) if is_of_one_table(&error) => {
+                kept.push(KeptTable { table: table.clone(), reason: error.to_string() });
+            }
             Err(error) => return Err(error),
         }
     }

@@ -37,7 +37,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("work_mem", Kind::Text, "cache / 64", "memory of a sort or hash before it goes to disk"),
     info("maintenance_work_mem", Kind::Text, "cache / 4", "memory of a vacuum or the making of an index"),
     info("autovacuum_work_mem", Kind::Text, "cache / 8", "memory of each vacuum in the background"),
-    info("huge_pages", Kind::Text, "off", "whether the cache lies in huge pages of the host's"),
+    info("huge_pages", Kind::Text, "off", "whether the cache uses the host's huge pages"),
     info("io_method", Kind::Text, "worker", "who reads ahead: worker, sync, io_uring; from 18 on"),
     info("autovacuum", Kind::Bool, "true", "dead rows are removed in the background"),
     info(
@@ -131,8 +131,8 @@ const RESERVED: &[(&str, &str)] = &[
     ("external_pid_file", "leave it out"),
     ("unix_socket_directories", "rumba chooses the socket"),
     ("listen_addresses", "nothing listens beyond loopback; `tcp = true` makes it listen there"),
-    ("log_destination", "the server's log is kept beside the results, as error.log"),
-    ("logging_collector", "the server's log is kept beside the results, as error.log"),
+    ("log_destination", "the server's log is kept with the results, as error.log"),
+    ("logging_collector", "the server's log is kept with the results, as error.log"),
     ("default_transaction_isolation", "write `isolation`"),
 ];
 

@@ -22,8 +22,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// rumba's tables with their dead rows and autovacuum's threshold (`dead_max`, absent while autovacuum is off). Also
 /// whether a vacuum is due now, for dead or for inserted rows. The formula is the server's
 /// (`relation_needs_vacanalyze`); a table's own options override the server's settings. Releases before 13 do not
-/// vacuum for inserts, and those before 18 have no maximum threshold. `{condition}` stands for the condition of the
-/// trial's tables.
+/// vacuum for inserts, and those before 18 have no maximum threshold. `{condition}` is replaced by the condition of
+/// the trial's tables.
 const TABLES: &str = "WITH options AS ( \
         SELECT s.*, c.reltuples, c.oid, \
             (SELECT jsonb_object_agg(option_name, option_value) FROM pg_options_to_table(c.reloptions)) AS own \

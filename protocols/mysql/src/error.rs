@@ -146,7 +146,7 @@ impl WireError {
 impl From<TransportError> for WireError {
     fn from(error: TransportError) -> Self {
         match error {
-            // Not a lost connection: the server would send the same over a new one.
+            // This is no lost connection, because the server would send the same over a new one.
             TransportError::Io { cause, .. } if cause.kind() == io::ErrorKind::InvalidData => {
                 WireError::Protocol(cause.to_string())
             }

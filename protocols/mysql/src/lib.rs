@@ -15,5 +15,5 @@ mod session;
 
 pub use admin::{Admin, Rows};
 pub use error::{UNREACHABLE, WireError};
-pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls};
+pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, TableName, TableObserver, Target, Tls};
 pub use session::{LoadWay, SessionOptions, Templates, WireCounts, WireSession};

@@ -16,5 +16,7 @@ pub mod startup;
 
 pub use admin::{Admin, Rows};
 pub use error::PgError;
-pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls, TransportError};
-pub use session::{PgCounts, PgSession, SessionOptions, TableName, TableObserver};
+pub use rumba_transport::{
+    Address, Identified, Loss, OnLost, Secret, TableName, TableObserver, Target, Tls, TransportError,
+};
+pub use session::{PgCounts, PgSession, SessionOptions};

@@ -2,6 +2,7 @@
 //! lost connections.
 #![deny(missing_docs)]
 
+mod created;
 mod error;
 mod incoming;
 mod lent;
@@ -11,6 +12,7 @@ mod stream;
 mod target;
 mod tls;
 
+pub use created::{TableName, TableObserver, announce};
 pub use error::{TransportError, in_statement, server_text};
 pub use incoming::Incoming;
 pub use lent::{give_back, lent};

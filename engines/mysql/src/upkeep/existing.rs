@@ -50,8 +50,8 @@ pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &
         }
     }
     match admin.fetch("FLUSH LOCAL ENGINE LOGS") {
-        // In MySQL the right to flush tables suffices for the pages, and the redo of each page is written before it. The
-        // server itself writes the rest within a second.
+        // In MySQL the right to flush tables is enough for the pages, and the redo of each page is written before it.
+        // The server itself writes the rest within a second.
         Err(WireError::Server { code, .. }) if server.kind == Kind::InnoDb && is_denied(code) => Ok(()),
         answered => answered.map(|_| ()).map_err(|error| failed("FLUSH ENGINE LOGS", &error)),
     }

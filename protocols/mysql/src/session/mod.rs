@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, Linked, OnLost, Target, give_back, lent};
+use rumba_transport::{Link, Linked, OnLost, TableObserver, Target, announce, give_back, lent};
 
 use crate::WireError;
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
@@ -77,13 +77,15 @@ pub struct SessionOptions {
     /// then be UTF-8 or have one byte per character.
     pub text: bool,
     /// Whether a deadlock, a lock wait timeout or a duplicate key is [`EngineError::Conflict`] or
-    /// [`EngineError::Duplicate`], which have no server's text and take no memory, because they are part of the load.
+    /// [`EngineError::Duplicate`]. They are part of the load, so these errors have no server's text and take no memory.
     /// Otherwise it is [`EngineError::Refused`] with the server's text, as scripts expect it.
     pub terse_conflicts: bool,
     /// The shared counters.
     pub counts: Arc<WireCounts>,
     /// The shared texts of statements that are not prepared.
     pub templates: Arc<Templates>,
+    /// Receives the names of the tables that the session creates.
+    pub observer: Option<Arc<dyn TableObserver>>,
 }
 
 /// A session. A value is stored and returned byte for byte if the character sets of connection and column are equal; a
@@ -158,6 +160,12 @@ impl WireSession {
             return Ok(());
         }
         Err(call_failed(call, "answers to earlier statements have not been taken yet"))
+    }
+
+    /// Reports the tables that a statement is about to create, if there is an observer.
+    #[inline]
+    fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
+        announce(self.options.observer.as_deref(), sql, Dialect::MySql)
     }
 
     fn backslashes(&self) -> bool {
@@ -253,6 +261,7 @@ impl SqlSession for WireSession {
 
     fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
+        self.announce(sql)?;
         match Plan::prepare(&mut self.connection, sql, &self.options) {
             Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
@@ -302,6 +311,7 @@ impl SqlSession for WireSession {
 
     fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
         self.link_up()?;
+        self.announce(sql)?;
         let out = &mut self.connection.send;
         let at = frame::start(out);
         out.push(QUERY);
@@ -340,6 +350,7 @@ impl SqlSession for WireSession {
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.idle("run")?;
+        self.announce(sql.as_bytes())?;
         match query(&mut self.connection, sql, None) {
             Ok(_) => Ok(()),
             Err(error) => Err(self.blocked_call_failed("run", error, sql.as_bytes())),

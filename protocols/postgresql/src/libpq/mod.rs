@@ -67,7 +67,7 @@ const LOCAL: &str = "localhost";
 /// The port if none is named.
 const USUAL_PORT: &str = "5432";
 
-/// What libpq's environment sets.
+/// The settings from libpq's environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Settings by their keywords, none empty.

@@ -5,7 +5,6 @@
 //! after a failed one. The end of a transaction is always a separate group.
 
 mod answers;
-mod created;
 mod failure;
 mod literal;
 mod load;
@@ -20,7 +19,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, Linked, OnLost, Target, TransportError};
+use rumba_transport::{Link, Linked, OnLost, TableObserver, Target, TransportError, announce};
 
 use crate::PgError;
 use crate::codec::message::Transaction;
@@ -28,7 +27,6 @@ use crate::codec::row::{self, Column, PgRow};
 use crate::connection::Connection;
 use crate::query::{put_query, run};
 
-pub use created::{TableName, TableObserver};
 use failure::call_failed;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, Plan, SYNC};
@@ -186,10 +184,7 @@ impl PgSession {
     /// Reports the tables that a statement is about to create, if there is an observer.
     #[inline]
     fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
-        match &self.options.observer {
-            Some(observer) => created::created_tables(sql).iter().try_for_each(|table| observer.before_create(table)),
-            None => Ok(()),
-        }
+        announce(self.options.observer.as_deref(), sql, Dialect::PostgreSql)
     }
 
     /// Submits an unprepared statement, or one while there is no connection or with the wrong number of parameters.

@@ -70,7 +70,7 @@ fn a_setting_that_cannot_be_set_back_is_named() {
     assert!(error.contains("could not be set back: innodb_io_capacity = 200"), "{error}");
 }
 
-/// MySQL's right to flush tables is enough for InnoDB, and an engine with a log of its own needs more.
+/// MySQL's right to flush tables is enough for InnoDB, but an engine with another log needs more.
 #[test]
 fn innodb_is_drained_without_the_right_to_flush_logs() {
     let drained = |kind: Kind| {
