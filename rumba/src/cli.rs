@@ -25,8 +25,8 @@ Start here:
   rumba run quickstart --live                a page of the run while it goes on
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
-2 a mistake in the command or the experiment; 3 a claim does not hold, is undecided or seen once
-(--check), or what --fail-if names is so; 130 interrupted, results kept."
+2 a mistake in the command or the experiment; 3 with --check, a claim does not hold or is not
+decided, or with --fail-if, a change exceeds its limit; 130 interrupted, results kept."
 )]
 pub struct Cli {
     /// The command to run.
@@ -119,15 +119,15 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
   rumba run linkbench --engine rocksdb.zstd --against rocksdb.none
   rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
     --set rocksdb.write_buffer_size=4MiB,8MiB
---detect plans by sensitivity: a short pilot says what it takes to find a difference.
+--detect plans by sensitivity: a short pilot estimates the repeats that find a difference.
   rumba run experiment.toml --detect 5%
 --until-decided adds repeats until every headline is decided.
   rumba run experiment.toml --until-decided --at-most 12
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
 2 a mistake in the command or the experiment, or --check without a claim, or with one that so few
-repeats never decide; 3 with --check, a claim fails, is undecided, seen once, or true for this load
-only; 130 interrupted, results kept.")]
+repeats never decide; 3 with --check, a claim fails, is not decided, or holds for this load only;
+130 interrupted, results kept.")]
 pub struct RunArgs {
     /// An experiment's .toml file, - for standard input, or the name of a workload or recipe (quickstart,
     /// innodb-or-myrocks)
@@ -271,7 +271,7 @@ pub enum Format {
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
 Exit codes with --check: 1 a trial failed, was suspended, or its data failed its verification;
-2 there is no claim to check; 3 a claim fails, is undecided, seen once, or true for this load only
+2 there is no claim to check; 3 a claim fails, is not decided, or holds for this load only
 (repeats_from = \"kept\"); 0 otherwise.")]
 pub struct ReportArgs {
     /// One or more results directories
@@ -322,10 +322,10 @@ impl ReportArgs {
   rumba compare results/BASE results/DIR --format markdown        what changed, for a pull request
 
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
-or OP.p99_ms; or the word worse: any headline is, with 5% for false alarms over all of them together.
-It ends with exit code 3 when that is so of an engine beyond the noise. Undecided and seen once pass,
-unless --fail-if-undecided is given. Of runs that did not take turns it must be so beyond --allow-drift as well,
-which is nothing for sizes.")]
+or OP.p99_ms. The word worse means any headline, with 5% of false alarms over all of them together.
+The exit code is 3 if an engine meets the condition beyond the noise. A ratio that is not decided
+passes, unless you give --fail-if-undecided. If the runs did not take turns, the condition must also
+hold beyond --allow-drift, which is 0 for sizes.")]
 pub struct CompareArgs {
     /// The base results; alone, a run that holds both sides
     pub base: PathBuf,
@@ -377,9 +377,10 @@ pub enum OrderBy {
   rumba history baseline results/new --fail-if worse --format markdown >> \"$GITHUB_STEP_SUMMARY\"
 
 Each engine's runs are in the order of its versions where these differ, else of rumba's commits,
-else of their starts. Each is set against the one before it, as `compare` does it; and over all runs
-the changes of level are named. --fail-if judges the last run of each engine over the one before it,
-with which it did not take turns: exit code 3 when it is so beyond the noise and --allow-drift as well.
+else of their starts. Each run is compared with the previous one, as `compare` does it, and changes
+of level over all runs are named. --fail-if judges the last run of each engine over the previous
+one. These runs did not take turns, so exit code 3 needs a change beyond the noise and
+--allow-drift.
 docs/examples/benchmark.yml is a workflow that does so for each change of a repository.")]
 pub struct HistoryArgs {
     /// Results directories, or their parent directories
@@ -423,7 +424,7 @@ In a browser:
 
 The printed address holds a secret: who has it sees everything, and nobody else is answered. From
 another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
-kept in library.json beside the results. docs/live.md has the rest, Prometheus too.")]
+kept in library.json with the results. docs/live.md has the rest, Prometheus too.")]
 pub struct ServeArgs {
     /// The directory that holds the results directories
     #[arg(value_name = "DIR", default_value = "results")]
@@ -458,7 +459,7 @@ pub enum EnginesCommand {
 /// Arguments of `server`.
 #[derive(Args)]
 #[command(after_help = "\
-What is started:
+Servers that you can start:
   rumba server start mariadb@10.11 --engine myrocks   a release, an engine of it
   rumba server start postgresql --set cache=256MiB    an engine, and its settings
   rumba server start results/DIR                      a copy of kept data

@@ -40,6 +40,7 @@ fn compare_shows_writes_saved_without_doublewrite() {
     assert_eq!((&first["kind"], &first["other"]), (&"doublewrite".into(), &0.0.into()), "{change:#}");
     assert!(first["base"].as_f64().unwrap() > 0.0 && first["share"].as_f64().unwrap() > 0.5, "{change:#}");
     let shown = text(&place.rumba(&["compare", &twice, &once]).output().unwrap());
-    let line = shown.lines().find(|line| line.starts_with("  KB written per operation, debt charged, ")).unwrap();
+    let line =
+        shown.lines().find(|line| line.starts_with("  KB written per operation, with deferred writes, ")).unwrap();
     assert!(line.contains(": doublewrite (") && line.contains(" to 0) accounts for "), "{line}");
 }

@@ -190,7 +190,7 @@ fn experiments(write: bool) -> ExitCode {
     }
     for sentence in &report.outdated {
         println!(
-            "experiments: {sentence} No page that quotes it says so: run it anew, or quote it on a page of docs/experiments/"
+            "experiments: {sentence} No page that quotes it states this: run it again, or quote it on a page of docs/experiments/"
         );
     }
     if let Some(why) = &report.without_history {

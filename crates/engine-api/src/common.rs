@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((own.value, own.to_string()), (Some(7), "7 B (pool)".to_owned()));
         assert_eq!((all.value, all.to_string()), (Some(5), "5 B".to_owned()));
         assert_ne!(own, all);
-        assert_eq!(own, given(None, Some(7)), "whichever setting says so");
+        assert_eq!(own, given(None, Some(7)), "either setting gives the same size");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What engines, workloads and protocols implement and use: engines, sessions, workloads, clients' streams of
-//! operations, values and units.
+//! The interfaces that engines, workloads and protocols implement and use: engines, sessions, workloads, clients'
+//! streams of operations, values and units.
 //!
 //! This crate does no I/O. The lab drives engines and workloads through these traits.
 #![deny(missing_docs)]

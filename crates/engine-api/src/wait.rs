@@ -1,7 +1,7 @@
 //! Waiting without blocking the thread: a client reports to its driver what it waits for.
 //!
-//! The thread itself waits if it serves this client alone, or if there is no driver: for example when a schema is created. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited
-//! operation if it can.
+//! The thread itself waits if it serves only this client, or if there is no driver, for example while a schema is
+//! created. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited operation if it can.
 
 use std::cell::RefCell;
 use std::future::Future;

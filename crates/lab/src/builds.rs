@@ -68,7 +68,7 @@ impl Builds {
         let Availability { version, source, adjacent, .. } = engine;
         let Some(own) = self.sum(Path::new(&source)) else { return version };
         let mut reported =
-            format!("{} ({source}, CRC-32 {own:08x}", version.as_deref().unwrap_or("of no version that it tells"));
+            format!("{} ({source}, CRC-32 {own:08x}", version.as_deref().unwrap_or("of an unknown version"));
         for path in adjacent {
             if let (Some(sum), Some(name)) = (self.sum(&path), path.file_name()) {
                 reported += &format!("; {}, CRC-32 {sum:08x}", name.display());
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(builds.see(Availability::here(None, "a server")), None);
         let file = tempfile::NamedTempFile::new().unwrap();
         let unreported = builds.see(Availability::here(None, file.path().display().to_string())).unwrap();
-        assert!(unreported.starts_with("of no version that it tells ("), "{unreported}");
+        assert!(unreported.starts_with("of an unknown version ("), "{unreported}");
         assert_eq!(builds.changed(), None);
     }
 }

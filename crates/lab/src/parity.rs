@@ -161,7 +161,7 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
     (!without.is_empty() && cached.count() > 0 && matters).then(|| {
         Warning::new(
             "no-cache",
-            format!("{} has no cache of its own: it uses as much of the page cache as the host gives", names(&without)),
+            format!("{} has no internal cache: it uses as much of the page cache as the host gives", names(&without)),
             "compare it under a limit of memory, or with the page cache in mind",
         )
     })
@@ -349,7 +349,10 @@ mod tests {
         let (message, remedy) =
             ("the engines' caches differ: 1.00 GiB: rocksdb; 2.00 GiB: large (own_cache)", "set cache in [common]");
         assert_eq!(caches, [(message.to_owned(), format!("{remedy} and leave out own_cache"))]);
-        assert!(reported(&[common.clone(), own("same", "own_cache", "1GiB")]).is_empty(), "whichever setting says so");
+        assert!(
+            reported(&[common.clone(), own("same", "own_cache", "1GiB")]).is_empty(),
+            "either setting gives the same size"
+        );
         let apart = reported(&[common.clone(), own("a", "own_cache", "4 pages"), own("b", "own_cache", "4 pages")]);
         assert_eq!(apart[0].0, "the engines' caches differ: 1.00 GiB: rocksdb; own_cache = 4 pages: a, b");
         let synced = reported(&[common.clone(), own("synced", "own_durability", "sync")]);

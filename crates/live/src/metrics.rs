@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn unmeasured_total_has_no_line_and_is_not_zero() {
         let mut trial = trial();
-        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "nothing was told yet");
+        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "no sample has come yet");
         for written in [Metric::Value(0.0), Metric::Value(4096.0)] {
             trial.passes(&second(written, 0.0));
         }
@@ -277,6 +277,6 @@ mod tests {
         trial.passes(&second(Metric::absent("nobody could look"), 1.0));
         assert!(reported(&trial).contains(line), "a second that was suspended hides nothing: {}", reported(&trial));
         trial.passes(&second(Metric::absent("sda has gone"), 0.0));
-        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "what it wrote since is missing");
+        assert!(!reported(&trial).contains("rumba_written_bytes_total"), "later writes are missing");
     }
 }

@@ -118,7 +118,7 @@ mod tests {
         };
         for value in [1.0, 1.234_567, 99.996, 0.999_95, 3.261_59] {
             for adjacent in [1.0, 1e3, 1e6] {
-                assert!(near(value, adjacent) < 6e-4, "{value} beside {adjacent}: {}", near(value, adjacent));
+                assert!(near(value, adjacent) < 6e-4, "{value} next to {adjacent}: {}", near(value, adjacent));
             }
         }
         assert!(near(1.234, 1e9) < 0.5 && near(1.234, 1e8) < 0.1, "three decades more, with fewer digits");

@@ -1,4 +1,4 @@
-//! What is stored and reported: records and events of trials, metrics, warnings and comparisons.
+//! Stored and reported data: records and events of trials, metrics, warnings and comparisons.
 //!
 //! This crate does no I/O. The lab writes these records; statistics and reports read them. No engine, workload or
 //! protocol depends on it.

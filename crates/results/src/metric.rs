@@ -196,9 +196,9 @@ metrics! {
     server_cpu_us_per_op: "µs/op", Less, Cpu;
     /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
     late_us_per_op: "µs/op", Less, Time;
-    /// Microseconds per operation that answers of a server could have been read and were not: they waited for other clients of their event loop, or their client's thread waited for a CPU. It is part of the service time.
+    /// Microseconds per operation from the arrival of a server's answer to its reading: it waited for other clients of the event loop, or the client's thread waited for a CPU. It is part of the service time.
     receive_late_us_per_op: "µs/op", Less, Time;
-    /// Rollbacks that were tried again per operation: transactions that stood in each other's way.
+    /// Retried rollbacks per operation: transactions that conflicted with each other.
     retries_per_op: "1/op", Less, Count;
     /// Statements per operation that read: they ask for rows. Those of retries and of operations given up are included; over keys and values each call is one.
     read_statements_per_op: "1/op", Neither, Count;
@@ -254,7 +254,7 @@ metrics! {
     logical_bytes: "B", Neither, Size;
     /// Bytes by which the data grew on disk per operation of the mix, logs not counted; below zero where more was freed.
     growth_bytes_per_op: "B/op", Less, Size;
-    /// Resident memory of the engine's process, or of the server's processes, at the end of the phase; pages that several processes of a server share count once, pages of files that others map too are included.
+    /// Resident memory of the engine's process, or of the server's processes, at the end of the phase. Pages that the server's processes share count once. Pages of files that others map too are included.
     rss_bytes: "B", Less, Memory;
     /// Resident memory of the clients' process at the end of the phase, shared pages included; absent for embedded engines.
     client_rss_bytes: "B", Less, Memory;

@@ -29,7 +29,7 @@ impl Warning {
     }
 
     /// The metrics that it undermines, by their stable names, the most important first; empty when it undermines all
-    /// alike. Rates are listed by the name of their rule ([`rumba_engine_api::rate`]).
+    /// equally. Rates are listed by the name of their rule ([`rumba_engine_api::rate`]).
     pub fn undermines(&self) -> &'static [&'static str] {
         kind(&self.code).map_or(&[], |kind| kind.undermines)
     }
@@ -65,9 +65,9 @@ pub struct WarningKind {
     pub rank: Rank,
     /// See [`Warning::undermines`].
     pub undermines: &'static [&'static str],
-    /// What rumba observed: one sentence for a reference, without the figures of [`Warning::message`].
+    /// The observation: one sentence for the reference, without the figures of [`Warning::message`].
     pub cause: &'static str,
-    /// What to do: one imperative sentence that fits every situation in which the warning occurs. [`Warning::remedy`]
+    /// The remedy: one imperative sentence that fits every situation in which the warning occurs. [`Warning::remedy`]
     /// may be more specific.
     pub remedy: &'static str,
 }
@@ -87,7 +87,7 @@ pub fn kind(code: &str) -> Option<&'static WarningKind> {
     WARNINGS.iter().find(|kind| kind.code == code)
 }
 
-/// A row without its texts, which are chained so that each stands on a line of its own.
+/// A row without its texts. They are chained, so that each has a separate line.
 const fn row(code: &'static str, rank: Rank, undermines: &'static [&'static str]) -> WarningKind {
     WarningKind { code, rank, undermines, cause: "", remedy: "" }
 }
@@ -174,12 +174,12 @@ pub const WARNINGS: &[WarningKind] = &[
         .remedy("Give all engines that rumba runs the same `limits.memory`, or compare reads with this in mind."),
     row("compression-differs", Rank::Misleading, COMPRESSED)
         .cause("The engines compress their data differently.")
-        .remedy("Account for compression when you compare sizes and bytes, or set `compression` alike."),
+        .remedy("Account for compression when you compare sizes and bytes, or set the same `compression`."),
     row("memory-unused", Rank::Misleading, READS)
         .cause("An engine bypasses the page cache, and its own cache leaves much of `limits.memory` unused.")
         .remedy("Unless you compare cache sizes, size the engine's cache to fill `limits.memory`."),
     row("no-cache", Rank::Misleading, &["rss_bytes", "reads_per_op", "rkb_per_op"])
-        .cause("An engine has no cache of its own and uses as much page cache as the host gives it.")
+        .cause("An engine has no internal cache and uses as much page cache as the host gives it.")
         .remedy("Account for the page cache in reads and memory, or limit the memory of engines that rumba runs."),
     row("cache-differs", Rank::Misleading, &["reads_per_op", "rkb_per_op", "rss_bytes"])
         .cause("The engines' caches differ in size.")
@@ -276,7 +276,7 @@ pub const WARNINGS: &[WarningKind] = &[
         .remedy("Set `repeats` to 4 or more."),
     row("parity-unknown", Rank::Unsure, &[])
         .cause("Durability, isolation, log, reads or cache is unknown for some engines and known for others.")
-        .remedy("Look it up, and account for what it may save or cost in the comparison."),
+        .remedy("Look it up, and account for its savings or costs in the comparison."),
     row("loaded-again", Rank::Unsure, &[])
         .cause("A repeat loaded its own data, because the data of the planned load could not be used.")
         .remedy("Fix the cause that the message names, and run the experiment again."),
@@ -383,7 +383,7 @@ pub const WARNINGS: &[WarningKind] = &[
         .cause("rumba could not keep the trial's data, or could not copy the engine's files to the results.")
         .remedy("Fix the cause that the message names, and repeat the trial with `keep_data = true`."),
     row("results-disk-full", Rank::Note, &[])
-        .cause("The disk of the results is full, so the run stopped and kept what it had measured.")
+        .cause("The disk of the results is full, so the run stopped. The results so far are kept.")
         .remedy("Free bytes or inodes there, then continue with `rumba run --resume DIR`."),
     row("results-not-written", Rank::Note, &[])
         .cause("The results could not be written, so the run stopped.")
@@ -414,7 +414,7 @@ struct WarningJson {
     #[serde(default)]
     rank: Rank,
     /// The metrics that it undermines, the most important first; `p99_ms` means all response times; empty when it
-    /// undermines all alike.
+    /// undermines all equally.
     #[serde(default)]
     undermines: Vec<String>,
 }
@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn warning_ranking_has_unique_ordered_codes_and_known_metrics() {
         for pair in WARNINGS.windows(2) {
-            assert!(pair[0].rank <= pair[1].rank, "{} stands before {}", pair[0].code, pair[1].code);
+            assert!(pair[0].rank <= pair[1].rank, "{} comes before {}", pair[0].code, pair[1].code);
         }
         for (at, kind) in WARNINGS.iter().enumerate() {
             assert!(WARNINGS[at + 1..].iter().all(|other| other.code != kind.code), "{} is there twice", kind.code);

@@ -31,7 +31,7 @@ impl Brand {
         };
         const SECANTUS: EngineInfo = EngineInfo {
             name: "secantusdb",
-            about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with tables of its own; not MongoDB, and not its figures",
+            about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with different tables; its figures are not MongoDB's",
             family: Family::Document,
             form: Form::Server,
             brought: None,

@@ -111,7 +111,7 @@ const RESERVED: &[(&str, &str)] = &[
     ("bind_ip", "nothing listens beyond loopback"),
     ("bind_ip_all", "nothing listens beyond loopback"),
     ("config", "write the options as settings"),
-    ("logpath", "the server's log is kept beside the results, as error.log"),
+    ("logpath", "the server's log is kept with the results, as error.log"),
     ("fork", "rumba watches the server's process"),
     ("replSet", "write transactions"),
     ("standalone", "write transactions"),

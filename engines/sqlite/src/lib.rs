@@ -37,7 +37,7 @@ pub struct Sqlite;
 
 static INFO: EngineInfo = EngineInfo {
     name: "sqlite",
-    about: "SQLite: B-trees in one file with a write-ahead log; one writer, readers beside it",
+    about: "SQLite: B-trees in one file with a write-ahead log; one writer with concurrent readers",
     family: Family::Sql(Dialect::Sqlite),
     form: Form::BuiltIn,
     brought: None,

@@ -136,7 +136,7 @@ fn transactions_are_atomic_and_conflict_on_one_document() {
     for (end, there) in [(Command::Abort, 3), (Command::Commit, 4)] {
         fetch(&mut one, Command::Begin).unwrap();
         fetch(&mut one, insert).unwrap();
-        assert_eq!(fetch(&mut one, all()).unwrap().0.documents, 4, "it sees what it has done");
+        assert_eq!(fetch(&mut one, all()).unwrap().0.documents, 4, "it sees its own changes");
         assert_eq!(fetch(&mut other, all()).unwrap().0.documents, 3, "nobody else does");
         fetch(&mut one, end).unwrap();
         assert_eq!(fetch(&mut other, all()).unwrap().0.documents, there);

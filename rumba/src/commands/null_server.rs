@@ -20,9 +20,9 @@ use crate::problem::Problem;
 #[command(after_help = "\
 A server without data, for measuring clients: it speaks MySQL's protocol, PostgreSQL's or MongoDB's, and
 has its answers ready.
-Every statement is understood as far as its answer needs: a SELECT gives the fixed rows, INSERT,
-UPDATE and DELETE change one row, LOAD DATA LOCAL or COPY reads the rows and drops them; as text or
-prepared. A find gives the rows as documents.
+It parses each statement as far as the answer needs, as text or prepared. A SELECT gives the fixed
+rows, INSERT, UPDATE and DELETE change one row, and LOAD DATA LOCAL or COPY reads rows and drops
+them. A find gives the rows as documents.
 Any user with any password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
 
 Examples:
@@ -35,9 +35,9 @@ Examples:
   taskset -c 0 rumba null-server --socket /tmp/null.sock --threads 1 &
   taskset -c 1 sysbench oltp_point_select --mysql-socket=/tmp/null.sock --threads=64 run
 
-  whether a client measures truly: it has to see 20 ms, however many connections it has; at its
-  end the server tells for how long it has held its answers in fact, which is late by what the
-  host takes to wake it
+  whether a client measures truly: it has to see 20 ms with any number of connections. At its
+  end the server reports how long it really held its answers, which includes the host's delay
+  in waking it
   rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
     /// The protocol to serve: mysql, postgresql or mongodb

@@ -65,7 +65,7 @@ fn metrics() -> String {
                  how they are measured. Behind `load_`, a metric is that of the load. `OP.p99_ms` is a percentile of the \
                  response time of one type of operation.";
     let mut text = head("Metrics", about);
-    text += "\n| metric | unit | better | what it is |\n|---|---|---|---|\n";
+    text += "\n| metric | unit | better | meaning |\n|---|---|---|---|\n";
     let by_rule = [&WRITTEN.info, &WAITED.info, &RATE, &RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
     METRICS.iter().chain(CHARGED).chain(by_rule).for_each(|info| text += &metric(info));
     text
@@ -119,7 +119,7 @@ fn list(text: &mut String, title: &str, about: &str, settings: &[SettingInfo]) {
     if settings.is_empty() {
         return;
     }
-    *text += "\n| setting | values | default | what it is |\n|---|---|---|---|\n";
+    *text += "\n| setting | values | default | meaning |\n|---|---|---|---|\n";
     for info in settings {
         let values = cell(&super::values(info.kind));
         let _ = writeln!(text, "| `{}` | {values} | {} | {} |", info.name, cell(info.default), cell(info.help));

@@ -229,7 +229,7 @@ fn order(order: &Order) -> Result<Server, Problem> {
 }
 
 fn show(server: &Server) {
-    let version = server.version.as_deref().unwrap_or("of no version that it tells");
+    let version = server.version.as_deref().unwrap_or("of an unknown version");
     let pid = server.pid.map_or(String::new(), |pid| format!(", process {pid}"));
     say!("{}: {} is up, {version}{pid}", server.name, server.engine);
     say!("  files   {}", shown(&server.directory));

@@ -38,7 +38,7 @@ fn script_option_named_like_a_sysbench_option_is_separate() {
     assert!(said.ends_with("3\t4\toff\n"), "{said}");
 }
 
-/// sysbench has no `--report-json`, so a script may have it, with a meaning of its own. rumba once wrote a file `on`.
+/// sysbench has no `--report-json`, so a script may define it. rumba once wrote a file `on`.
 #[test]
 fn script_option_named_like_one_of_rumba_is_the_scripts() {
     let place = TestDir::new();

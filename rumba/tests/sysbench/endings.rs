@@ -71,7 +71,7 @@ fn run_ends_when_its_report_pipe_is_closed() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["failures"], serde_json::json!(["standard output was closed"]));
     assert!(json["total"]["events"].as_u64().unwrap() > 0, "{json}");
-    // What a script prints is no other.
+    // A script's own output ends in the same way.
     std::fs::write(place.path("talk.lua"), "function event() print('[ 1s ]') end").unwrap();
     let mut command = place.rumba(&["sysbench", "talk.lua", "--time=60", "run"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -60,7 +60,7 @@ const MEMORY: &str = "rumba/tests/memory.rs";
 pub static PROMISES: &[PromiseEntry] = &[
     reported(
         Promise::Interrupted,
-        "INT, TERM, HUP and QUIT end a run with exit code 130. What was measured is kept, nothing is left, and \
+        "INT, TERM, HUP and QUIT end a run with exit code 130. The results so far are kept, nothing is left, and \
          `rumba run --resume` goes on.",
         BAD_LUCK,
         "an_interrupt_keeps_what_was_measured_and_exits_130",
@@ -93,7 +93,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::DataDisk,
-        "A full disk below the data fails the trial, and says that it is full. What was measured is kept.",
+        "A full disk below the data fails the trial, and says that it is full. The results so far are kept.",
         SERVERS,
         "full_disk_under_a_server_is_reported_as_disk_full",
     ),

@@ -41,7 +41,7 @@ fn reported(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<S
         writes: begins(&["INSERT", "UPDATE", "DELETE"]),
         others: begins(&["BEGIN", "COMMIT", "ROLLBACK"]),
     };
-    assert_eq!(counted, all, "what is counted is what the server is told: {reported:?}");
+    assert_eq!(counted, all, "the counts are those of the statements sent: {reported:?}");
     reported
 }
 

@@ -514,7 +514,7 @@ mod tests {
         assert!((0..100).any(|_| random.uniform(0, u32::MAX) > u32::MAX / 2));
     }
 
-    /// Of a table of 34,000,000,000 rows sysbench reads only a part (its issue 446).
+    /// sysbench reads only a part of a table of 34,000,000,000 rows (its issue 446).
     #[test]
     fn ranges_beyond_32_bits_are_drawn_whole() {
         const EACH: f64 = 340_000_000.0;

@@ -43,7 +43,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "fieldlengthdistribution",
         Of::Choice(&["constant", "uniform", "zipfian", "histogram"]),
         "constant",
-        "how long fields are: all fieldlength bytes, from minfieldlength to it alike, mostly short, or as fieldlengthhistogram says",
+        "lengths of fields: fieldlength bytes, uniform from minfieldlength to it, mostly short, or as in fieldlengthhistogram",
     ),
     info(
         HISTOGRAM,
@@ -51,7 +51,12 @@ pub const SETTINGS: &[SettingInfo] = &[
         "none",
         "lengths with their weights, \"10:3,100:1\", or the text of YCSB's histogram file, for fieldlengthdistribution = \"histogram\"",
     ),
-    info("minfieldlength", Of::Int(1, LONGEST as i64), "1", "the fewest bytes of a field, unless all are alike"),
+    info(
+        "minfieldlength",
+        Of::Int(1, LONGEST as i64),
+        "1",
+        "the fewest bytes of a field, unless all have the same length",
+    ),
     info("readallfields", Of::Bool, "true", "reads and scans ask for all fields; false: for one that is drawn"),
     info("writeallfields", Of::Bool, "false", "updates write all fields; false: one that is drawn"),
     info("readproportion", SHARE, OF_PROFILE, "share of operations that read a record"),
@@ -76,7 +81,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "scanlengthdistribution",
         Of::Choice(&["uniform", "zipfian"]),
         "uniform",
-        "how many records a scan reads: all lengths alike, or mostly few",
+        "how many records a scan reads: uniform, or mostly few",
     ),
     info(
         "insertorder",

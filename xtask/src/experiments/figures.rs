@@ -60,7 +60,7 @@ impl Committed {
     }
 }
 
-/// A figure of an engine, the median of the repeats. Besides the metrics of claims there are those of one loop,
+/// A figure of an engine, the median of the repeats. The metrics of claims are joined by those of one loop,
 /// `loop2.compaction_level2_kb_per_op`, and those after a kill, `recovery.lost`. `engine:40` is the row of 40 clients,
 /// if the experiment has several numbers of clients; a bare name is the first. `None` if the figure is absent, or if
 /// only other engines have it.

@@ -85,7 +85,7 @@ fn pages(root: &Path) -> Result<Vec<String>, String> {
     for file in std::fs::read_dir(root.join(EXPERIMENTS)).map_err(failed)? {
         let name = file.map_err(failed)?.file_name().to_string_lossy().into_owned();
         let path = format!("{EXPERIMENTS}/{name}");
-        // That page has a writer of its own.
+        // Another function writes that page.
         if name.ends_with(".md") && path != changed_claims::PAGE {
             pages.push(path);
         }

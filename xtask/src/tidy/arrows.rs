@@ -11,9 +11,9 @@ use super::{Finding, Text};
 /// A crate's role, by its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
-    /// What engines, workloads and protocols implement and use.
+    /// The interfaces of engines, workloads and protocols.
     EngineApi,
-    /// What is stored and reported. No engine, workload or protocol uses it.
+    /// Stored and reported data. No engine, workload or protocol uses it.
     Results,
     Lab,
     /// From records to verdicts.

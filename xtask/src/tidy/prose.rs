@@ -1,8 +1,8 @@
 //! The documentation is plain English: short sentences, and the words of the field.
 //!
-//! For each page, headings, tables, code, comments and generated blocks aside: the mean sentence has at most
-//! [`MEAN`] words, at most a tenth of the sentences have more than [`LONG`], and at most one in fifty, or one in all, begins like
-//! [`OPENERS`]. No sentence has a banned word.
+//! It checks each page without its headings, tables, code, comments and generated blocks. The mean sentence has at most
+//! [`MEAN`] words. At most a tenth of the sentences have more than [`LONG`] words. At most one in fifty, or one in all,
+//! begins like [`OPENERS`]. No sentence has a banned word.
 
 use std::path::Path;
 

@@ -175,7 +175,7 @@ fn not_kept(problems: &[String]) -> Option<Warning> {
     (!problems.is_empty()).then(|| {
         Warning::new(
             "not-kept",
-            format!("files of the engine could not be kept beside the results: {}", problems.join("; ")),
+            format!("files of the engine could not be kept with the results: {}", problems.join("; ")),
             "set keep_data = true and copy them from the data directory yourself",
         )
     })

@@ -1,5 +1,5 @@
 //! runner: takes a checked experiment to stored results. `rumba run`, `ab`, `reproduce`, `--detect` and `--resume` use
-//! it alike.
+//! it.
 //!
 //! [`Runner::new`] claims the directory of results and prepares the trials; [`Runner::resume`] does so for the rest of
 //! an interrupted run. [`Runner::run`] then runs them. Between the two, a caller can show the directory and the plan.
@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
     /// ends it.
     ///
     /// # Errors
-    /// When nothing more can be run or written. What was measured is kept.
+    /// When nothing more can be run or written. rumba keeps the results so far.
     pub fn run(&mut self, stops: &AtomicUsize, watch: &mut dyn Watch) -> Result<Outcome, RunError> {
         let kept_loads = std::mem::take(&mut self.kept_loads);
         let process = |argument: &str| self.process(argument);

@@ -429,7 +429,7 @@ mod tests {
         let longest = reported(&found, 120.0).unwrap();
         assert_eq!(longest.remedy, "read the change over the loops, which three repeats and more tell together");
         let moving = Found { lacking: vec!["operations/s still rise".to_owned()], ..found };
-        assert_eq!(reported(&moving, 30.0).unwrap().code, "warmup-not-steady", "what is known is said of the two");
+        assert_eq!(reported(&moving, 30.0).unwrap().code, "warmup-not-steady", "the known one of the two is reported");
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn library_caches_results_and_rereads_changed_ones() {
     while library.read_next() {}
     assert_eq!(library.list().unwrap()[0].ending(), "1 not run");
     let again = Library::new(dir.path());
-    assert_eq!(again.list().unwrap(), library.list().unwrap(), "it was kept beside the results");
+    assert_eq!(again.list().unwrap(), library.list().unwrap(), "it was kept with the results");
     begun(dir.path(), "a-1", "2026-03-01T00:00:00Z");
     let entry = &again.list().unwrap()[0];
     assert_eq!((entry.started.as_str(), entry.ending().as_str()), ("2026-03-01T00:00:00Z", "not read yet"));

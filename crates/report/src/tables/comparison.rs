@@ -102,8 +102,8 @@ pub fn outline(row: &ComparedRow) -> String {
     format!("{who}: {turns}{}\n", parts.join("; "))
 }
 
-/// The causes of a change in bytes written: `KB written per operation, debt charged, 15.0 to 7.96: doublewrite (6.90 to
-/// 0) accounts for 99% of that`.
+/// The causes of a change in bytes written: `KB written per operation, with deferred writes, 15.0 to 7.96: doublewrite
+/// (6.90 to 0) accounts for 99% of that`.
 pub fn written(change: &WrittenChange) -> String {
     let WrittenChange { base, other, kinds, rest } = change;
     let percent = |share: f64| format!("{:.0}%", share.abs() * 100.0);
@@ -117,12 +117,12 @@ pub fn written(change: &WrittenChange) -> String {
         });
     }
     if reported.is_empty() {
-        reported.push("no counter of the engine tells why".to_owned());
+        reported.push("no counter of the engine explains it".to_owned());
     } else if *rest > REST_WORTH {
         reported.push(format!("{} is in no counter of the engine", percent(*rest)));
     }
     let (base, other) = (significant(*base), significant(*other));
-    format!("KB written per operation, debt charged, {base} to {other}: {}", reported.join(", "))
+    format!("KB written per operation, with deferred writes, {base} to {other}: {}", reported.join(", "))
 }
 
 /// A ratio in an outline: with its interval, or with the number of further repeats that it needs.

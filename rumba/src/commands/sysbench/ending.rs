@@ -66,7 +66,7 @@ pub fn survive_file_size_limit() {
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// Ends the process by a signal. What scripts have printed is written first.
+/// Ends the process by a signal, after the scripts' output is written.
 pub fn die_of(signal: i32) {
     output::flush_all();
     // It returns only for a signal that it does not know.

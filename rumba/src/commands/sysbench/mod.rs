@@ -102,7 +102,7 @@ pub fn main(argv: Vec<String>) -> ExitCode {
     }
 }
 
-/// Success, if all output was written. A reader that has gone (`--help | head`) has read what it wanted.
+/// Success, if all output was written. A reader that has gone (`--help | head`) has read enough.
 fn written() -> ExitCode {
     match output::finish() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

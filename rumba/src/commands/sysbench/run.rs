@@ -107,7 +107,7 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     })?;
     drop(watch);
     drivers.report(report::THREADS_STARTED);
-    // Not those of `--writes_before`, which look for rows in tables that others fill.
+    // This leaves out those of `--writes_before`, which look for rows in tables that others fill.
     let searches = Searches::of(&counters);
     Ok(Ready { made, counters, events, interval, all, searches })
 }

@@ -1,6 +1,6 @@
 //! The choice of the closing report's layout: the option, else the environment, else the program's name.
 //!
-//! Programs that start sysbench in fixed words can thus get the layout that they parse.
+//! Programs that start sysbench with a fixed command line can therefore get the layout that they parse.
 
 use std::path::Path;
 

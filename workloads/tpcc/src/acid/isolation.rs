@@ -307,7 +307,7 @@ impl<L: Lab> Tests<'_, L> {
         }
         let Some(ordered) = ordered else {
             let seen = format!(
-                "prices were changed beside a new order, and that was rolled back; the change {}",
+                "prices were changed during a new order, and that was rolled back; the change {}",
                 how.reported()
             );
             return Ok(promise(number, Outcome::Kept, "refused", seen));

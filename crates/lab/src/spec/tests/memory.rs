@@ -174,7 +174,7 @@ fn engine_without_cache_is_not_reported_to_have_one() {
     let fixed = with(&(LIMITED.replace("MEMORY", "400MiB") + mapped), &["cache=64MiB"]).unwrap();
     let warnings = crate::plan::warnings(&fixed, None, &registry());
     let reported = warnings.iter().find(|warning| warning.code == "no-cache").unwrap();
-    assert!(reported.message.starts_with("mapped has no cache of its own"), "{}", reported.message);
+    assert!(reported.message.starts_with("mapped has no internal cache"), "{}", reported.message);
     assert!(warnings.iter().all(|warning| warning.code != "cache-differs"), "{warnings:?}");
 }
 

@@ -60,8 +60,9 @@ fn queries(snapshot: &Snapshot) -> String {
     )
 }
 
-/// The ignored errors by their codes, to be printed after the closing report; empty without any. sysbench has no such
-/// lines, and a program that counts the report's numbers must not find them within it.
+/// The ignored errors by their codes, to be printed after the closing report; empty without any.
+///
+/// sysbench has no such lines, and a program that counts the report's numbers must not find them within it.
 pub fn ignored_errors(snapshot: &Snapshot) -> String {
     if snapshot.errors_by_code.is_empty() {
         return String::new();

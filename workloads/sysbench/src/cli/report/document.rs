@@ -37,7 +37,7 @@ pub struct Document {
     /// script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
-    /// What to check before the figures are used, in the printed words.
+    /// The printed warnings: points to check before you use the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -112,8 +112,8 @@ fn metrics_unknown_to_sysbench_use_the_same_line_format() {
     insta::assert_snapshot!(cumulative(&run(), SQL) + &ignored_errors(&run()));
 }
 
-/// Microsoft's VirtualClient takes the numbers after `SQL statistics:` by their positions. Codes of ignored errors once
-/// stood between them.
+/// Microsoft's VirtualClient takes the numbers after `SQL statistics:` by their positions. Codes of ignored errors
+/// were once between them.
 #[test]
 fn numbers_of_the_report_keep_their_places() {
     let with_codes = Snapshot { percentiles: plain().percentiles, ..run() };
