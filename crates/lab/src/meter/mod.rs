@@ -33,7 +33,7 @@ pub use size::{DiskSize, allocated};
 use device::DeviceMeter;
 use process::{HostCpuMeter, ResidentMeter};
 use reading::Apart;
-use server::{ServerCounters, ServerMeter};
+use server::{Sampling, ServerCounters, ServerMeter};
 
 /// A figure, or why there is none.
 type Known<T> = Result<T, String>;
@@ -157,7 +157,7 @@ impl Meters {
         let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
         let Memory { engine: rss_bytes, own } = match self.memory_read_early.take() {
             Some(memory) => memory,
-            None => self.memory(),
+            None => self.memory(Sampling::InTurns),
         };
         let apart = server_cpu_ns.map(|cpu_ns| {
             let client_run_delay_ns = self.cpu.client_run_delay_ns();
@@ -166,10 +166,11 @@ impl Meters {
         Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
     }
 
-    /// Reads memory for the next [`Meters::read`]. Call it before the clients are requested to end. A server such as
-    /// PostgreSQL has a process for each session, and its memory is gone once the session is closed.
+    /// Reads the memory of all processes for the next [`Meters::read`]. Call it at the end of a phase, before the clients
+    /// are requested to end. A server such as PostgreSQL has a process for each session, and its memory is gone once the
+    /// session is closed.
     pub fn read_memory_early(&mut self) {
-        self.memory_read_early = Some(self.memory());
+        self.memory_read_early = Some(self.memory(Sampling::Whole));
     }
 
     /// Makes the next [`Meters::read`] report the memory of an earlier reading, if the server has a process for each
@@ -183,11 +184,11 @@ impl Meters {
         }
     }
 
-    fn memory(&mut self) -> Memory {
+    fn memory(&mut self, sampling: Sampling) -> Memory {
         let own = reading(&self.resident, ResidentMeter::read);
         let engine = match &mut self.server {
             None => own.clone(),
-            Some(Ok(server)) => server.memory(),
+            Some(Ok(server)) => server.memory(sampling),
             Some(Err(reason)) => Err(reason.clone()),
         };
         Memory { engine, own }

@@ -29,11 +29,24 @@ pub struct ServerMeter {
     pub(super) looked: Option<Instant>,
 }
 
+/// Which of a server's processes a memory reading samples.
+#[derive(Clone, Copy)]
+pub enum Sampling {
+    /// All of them, at the end of a phase.
+    Whole,
+    /// As many as the time allows; the others keep their last value.
+    InTurns,
+}
+
 /// The time limit for reading the memory of a server's processes. The reading thread also counts the clients, and on a
 /// busy host it waits for a CPU at each process. The second constant is the least ratio of the time between readings to
 /// the time of one. It does not apply while a process has no value yet.
 const MEMORY_TIME: Duration = Duration::from_millis(100);
 const MEMORY_SHARE: u32 = 10;
+
+/// The time limit for the reading at the end of a phase. Results have this one, and old values of some processes would
+/// count pages twice that more processes share meanwhile.
+const WHOLE_MEMORY_TIME: Duration = Duration::from_secs(1);
 
 /// The time limit for a reading, given the time since the last one.
 fn memory_time(since_last: Option<Duration>) -> Duration {
@@ -150,7 +163,7 @@ impl ServerMeter {
     /// Resident bytes. The processes of one server share memory, such as its cache, so each page counts in proportion,
     /// once in total. A single process has all of it, which is cheaper to read. If time runs out, the other processes
     /// keep their last value and come first at the next reading.
-    pub fn memory(&mut self) -> Known<u64> {
+    pub fn memory(&mut self, sampling: Sampling) -> Known<u64> {
         self.main.living()?;
         let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.living().is_ok());
         let mut pids: Vec<u32> = living.map(|process| process.pid).collect();
@@ -160,8 +173,12 @@ impl ServerMeter {
         pids.push(self.main.pid);
         let begun = Instant::now();
         let last = self.looked.replace(begun);
-        let most = memory_time(last.map(|last| begun.saturating_duration_since(last)));
-        self.memory.sum(pids, memory_share, |is_known| begun.elapsed() > if is_known { most } else { MEMORY_TIME })
+        let most = match sampling {
+            Sampling::Whole => WHOLE_MEMORY_TIME,
+            Sampling::InTurns => memory_time(last.map(|last| begun.saturating_duration_since(last))),
+        };
+        let of_unknown = most.max(MEMORY_TIME);
+        self.memory.sum(pids, memory_share, |is_known| begun.elapsed() > if is_known { most } else { of_unknown })
     }
 
     /// Context switches of the threads of all known processes, with the CPU time that shows whether enough threads

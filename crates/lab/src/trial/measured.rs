@@ -151,8 +151,9 @@ impl Trial<'_> {
     /// Looks for the processes of a server before all counters are read, so that new processes are in that reading.
     /// Memory and context switches belong to the processes and threads of the sessions. They are read here, before the
     /// clients are requested to end. If the clients have already ended, the memory is that of the interval before.
-    fn look_at_server(&mut self, span: &mut Span, reports_end: bool, have_ended: bool) {
+    fn look_at_server(&mut self, span: &mut Span, is_end: bool, have_ended: bool) {
         let begun = Instant::now();
+        let reports_end = span.is_last && is_end;
         if reports_end || have_ended {
             self.meters.look_for_descendants();
         } else {
@@ -160,6 +161,8 @@ impl Trial<'_> {
         }
         if reports_end && !have_ended {
             span.switches[1] = self.switches(span.phase);
+        }
+        if is_end && !have_ended {
             self.meters.read_memory_early();
         }
         if have_ended && span.ended > span.started {
@@ -187,7 +190,7 @@ impl Trial<'_> {
             let late = Instant::now().saturating_duration_since(next);
             let is_end = until.is_some_and(|until| next >= until);
             let (reports_end, have_ended) = (span.is_last && is_end, waited == Some(Waited::AllEnded));
-            self.look_at_server(span, reports_end, have_ended);
+            self.look_at_server(span, is_end, have_ended);
             if reports_end {
                 // Before counts are collected: operations due in between would be in no phase.
                 running.finish();
