@@ -51,6 +51,8 @@ tried! {
     innodb_of_mariadb_10_11: "innodb" of "mariadb@10.11";
     innodb_of_mariadb_11_8: "innodb" of "mariadb@11.8";
     innodb_of_mysql_5_6: "innodb" of "mysql@5.6";
+    innodb_of_mysql_5_7: "innodb" of "mysql@5.7";
+    innodb_of_mysql_8_0: "innodb" of "mysql@8.0";
     innodb_of_mysql_9_7: "innodb" of "mysql@9.7";
     myrocks_of_mariadb_10_11: "myrocks" of "mariadb@10.11" needs MyRocks;
     myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";

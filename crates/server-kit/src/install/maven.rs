@@ -1,4 +1,4 @@
-//! Installs a library from a Maven package, verified by rumba's own checksum.
+//! Installs a library or a server from a Maven package, verified by rumba's own checksum.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -10,10 +10,10 @@ use rumba_engine_api::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::{failed, require_checksum};
+use super::{failed, require_checksum, untar};
 use crate::failure::{full_or_failed, last_lines};
 
-/// A Java package with a native library.
+/// A Java package with a native library, or with an archive of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
@@ -21,10 +21,11 @@ pub struct Artifact {
     artifact: String,
     /// The jar's checksum in hexadecimal digits.
     sha256: String,
-    /// The library's path within the jar, by Rust's name of the processor architecture.
+    /// The path within the jar, by Rust's name of the processor architecture.
     members: BTreeMap<String, String>,
-    /// The installed library's file name.
-    file: String,
+    /// The installed library's file name. Without it, the member is a gzipped tar archive with the base directory of a
+    /// server.
+    file: Option<String>,
 }
 
 /// Maven's download directory within the draft.
@@ -41,7 +42,7 @@ impl Artifact {
         let refused = |message: String| EngineError::failed("install", message);
         let member = self.members.get(ARCH).ok_or_else(|| {
             let known = self.members.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            refused(format!("{} has no library for {ARCH}; it has one for {known}", self.artifact))
+            refused(format!("{} has nothing for {ARCH}, only for {known}", self.artifact))
         })?;
         say(&format!("downloading {} with mvn", self.artifact));
         require_mvn()?;
@@ -54,8 +55,14 @@ impl Artifact {
         // The repository includes Maven's notes on unpacked files, so they are removed too.
         let repository = draft.join(REPOSITORY);
         run(unpack.arg(format!("-DmarkersDirectory={}", repository.display())))?;
-        let (from, to) = (draft.join(member), draft.join(&self.file));
-        fs::rename(&from, &to).map_err(|error| failed(&from, &error))?;
+        let from = draft.join(member);
+        match &self.file {
+            Some(file) => fs::rename(&from, draft.join(file)).map_err(|error| failed(&from, &error))?,
+            None => {
+                untar(&from, draft, &[])?;
+                fs::remove_file(&from).map_err(|error| failed(&from, &error))?;
+            }
+        }
         fs::remove_dir_all(&repository).map_err(|error| failed(&repository, &error))
     }
 
@@ -120,12 +127,8 @@ mod tests {
     #[test]
     fn a_jar_lies_in_the_repository_by_its_coordinates() {
         let jar = |artifact: &str| {
-            let artifact = Artifact {
-                artifact: artifact.to_owned(),
-                sha256: String::new(),
-                members: BTreeMap::new(),
-                file: String::new(),
-            };
+            let artifact =
+                Artifact { artifact: artifact.to_owned(), sha256: String::new(), members: BTreeMap::new(), file: None };
             artifact.jar(Path::new("/draft"))
         };
         let of = |path: &str| Some(PathBuf::from(path));

@@ -9,6 +9,7 @@ mod wheel;
 use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use rumba_engine_api::engine::Availability;
@@ -17,6 +18,7 @@ use rumba_engine_api::server::ServerInfo;
 use serde::Deserialize;
 
 use crate::cache::{self, Draft};
+use crate::command::output_of;
 use crate::failure::full_or_failed;
 use crate::version::Version;
 
@@ -88,7 +90,7 @@ pub struct Release {
     npm: Option<npm::Package>,
     /// The PyPI wheel that contains it.
     wheel: Option<wheel::Wheel>,
-    /// The Java package that contains it, for a library.
+    /// The Java package that contains it.
     maven: Option<maven::Artifact>,
 }
 
@@ -320,6 +322,13 @@ fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), Engin
         "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
     );
     Err(EngineError::failed("install", message))
+}
+
+/// Unpacks a gzipped tar archive into a directory.
+fn untar(archive: &Path, to: &Path, options: &[&str]) -> Result<(), EngineError> {
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--gzip", "--no-same-owner"]).args(options).arg("--file").arg(archive);
+    output_of(tar.arg("--directory").arg(to), "install").map(drop)
 }
 
 fn failed(place: &Path, error: &io::Error) -> EngineError {

@@ -10,7 +10,7 @@ use rumba_engine_api::error::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 
-use super::{failed, require_checksum};
+use super::{failed, require_checksum, untar};
 use crate::command::output_of;
 
 /// An npm package.
@@ -50,9 +50,7 @@ impl Package {
         let archive = fs::read(&file).map_err(|error| failed(&file, &error))?;
         verify(&archive, &self.sha512, &name)?;
         say("its checksum is the one in the catalogue; unpacking");
-        let mut unpack = Command::new("tar");
-        unpack.args(["--extract", "--gzip", "--no-same-owner", "--exclude=package/server/data", "--file"]).arg(&file);
-        output_of(unpack.arg("--directory").arg(draft), "install")?;
+        untar(&file, draft, &["--exclude=package/server/data"])?;
         fs::remove_dir_all(&cache).map_err(|error| failed(&cache, &error))?;
         fs::remove_file(&file).map_err(|error| failed(&file, &error))
     }
