@@ -40,6 +40,7 @@ pub fn catalogues() -> Vec<Box<dyn Catalogue>> {
     vec![
         Box::new(rumba_engine_mysql::Servers),
         Box::new(rumba_engine_postgresql::Servers),
+        Box::new(rumba_engine_mongodb::Servers),
         Box::new(rumba_engine_rocksdb::Libraries),
     ]
 }

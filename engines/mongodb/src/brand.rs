@@ -68,7 +68,7 @@ impl Brand {
     pub fn install(self) -> &'static str {
         match self {
             Brand::MongoDb => {
-                "no package registry has it: name a base directory that holds bin/mongod, or a DSN \
+                "rumba engines install mongodb@6.0; or name a base directory that holds bin/mongod, or a DSN \
                  (mongodb://user@host/database)"
             }
             Brand::SecantusDb => {

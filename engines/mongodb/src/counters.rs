@@ -95,6 +95,7 @@ fn wiredtiger(status: Document<'_>, section: &str, name: &str) -> Option<f64> {
 fn number(value: Value<'_>) -> Option<f64> {
     match value {
         Value::Double(number) => Some(number),
+        Value::Int32(number) => Some(f64::from(number)),
         Value::Int(number) => Some(number as f64),
         _ => None,
     }

@@ -14,11 +14,13 @@ use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
+use rumba_server_kit::install::Release;
 
 use crate::brand::Brand;
+use crate::catalogue::RELEASES;
 use crate::control::Control;
 use crate::instance::{Host, Parts, ServerInstance};
-use crate::launch::{self, ANSWER, Layout};
+use crate::launch::{self, ANSWER, Data, Layout};
 use crate::options::Options;
 use crate::plan::{self, Plan};
 use crate::software::Software;
@@ -46,17 +48,30 @@ enum Server {
 impl Server {
     fn of(brand: Brand, server: Option<&str>) -> Result<Self, SettingError> {
         let Some(name) = server else {
-            return Software::on_path(brand).map(Server::Software).ok_or_else(|| {
-                SettingError::new("server", format!("there is no {} here", brand.name()), brand.install())
+            let installed = || releases(brand).iter().find_map(Release::software::<Software>);
+            return Software::on_path(brand).or_else(installed).map(Server::Software).ok_or_else(|| {
+                SettingError::new("server", format!("{} is not installed", brand.name()), brand.install())
             });
         };
         if is_dsn(name) {
             return dsn::parse(name).map(Server::Existing);
         }
+        if let Some(release) = releases(brand).iter().find(|release| release.name == name) {
+            return release.software().map(Server::Software).ok_or_else(|| {
+                SettingError::new("server", format!("{} is not installed", release.about), release.install_command())
+            });
+        }
         dsn::FORM.refuse_without_scheme(name)?;
         Software::at(brand, &PathBuf::from(name))
             .map(Server::Software)
             .map_err(|words| SettingError::new("server", words, brand.install()))
+    }
+}
+
+fn releases(brand: Brand) -> &'static [Release] {
+    match brand {
+        Brand::MongoDb => RELEASES.all(),
+        Brand::SecantusDb => &[],
     }
 }
 
@@ -71,13 +86,6 @@ fn is_wired_tiger(options: &Options) -> bool {
 
 fn setting(error: SettingError) -> EngineError {
     EngineError::failed("configuration", format!("{error}; {}", error.remedy))
-}
-
-/// Whether a data directory is new or was left by an earlier server of rumba's.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Data {
-    New,
-    Left,
 }
 
 impl MongoEngine {
@@ -99,9 +107,9 @@ impl MongoEngine {
                 if data == Data::Left {
                     require_database(&layout.data(), "WiredTiger")?;
                 }
-                let running = launch::start(software, &layout, &plan)?;
+                let running = launch::start(software, &layout, &plan, data)?;
                 let target = running.target.clone();
-                (Some((running, layout.data())), target, DATABASE.to_owned(), software.name())
+                (Some((running, layout.data())), target, DATABASE.to_owned(), software.described())
             }
             Server::Existing(dsn) => {
                 let target = dsn::target(dsn).map_err(setting)?;
@@ -233,11 +241,11 @@ impl Engine for MongoEngine {
         Ok(Box::new(self.open_any(dir, config, Data::New)?))
     }
 
-    /// MongoDB's data cannot be reopened: the replica set contains the port, and the user's password is not stored. An
-    /// existing server keeps its data.
+    /// An existing server keeps its data, and rumba does not know the files of other storage engines than WiredTiger.
     fn reopens(&self, config: &EngineConfig) -> bool {
         let server = Server::of(self.brand, config.server.as_deref());
-        self.brand == Brand::SecantusDb && matches!(server, Ok(Server::Software(_)))
+        let options = Options::read(self.brand, config).unwrap_or_default();
+        matches!(server, Ok(Server::Software(_))) && is_wired_tiger(&options)
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {

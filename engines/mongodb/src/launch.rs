@@ -58,6 +58,11 @@ impl Layout {
         self.dir.join("data")
     }
 
+    /// The password of rumba's user, with the data because copies of the data need it.
+    fn password(&self) -> PathBuf {
+        self.data().join("rumba-password")
+    }
+
     fn key(&self) -> PathBuf {
         self.dir.join("key")
     }
@@ -84,16 +89,25 @@ impl Drop for Running {
     }
 }
 
+/// Whether a data directory is new or was left by an earlier server of rumba's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// It is empty.
+    New,
+    /// It holds a database.
+    Left,
+}
+
 /// Starts a server and waits until it answers and accepts writes. A `mongod` admits only rumba's user.
 ///
 /// # Errors
 /// If the server exits: its last messages and the option that they concern.
-pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Running, EngineError> {
+pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> Result<Running, EngineError> {
     let on_disk = |what: &str, error: io::Error| full_or_failed(CALL, format!("{what}: {error}"));
     cache::make_private(&layout.dir.join(KEPT)).map_err(|error| on_disk("its directory", error))?;
     fs::create_dir_all(layout.data()).map_err(|error| on_disk("its data directory", error))?;
     let port = free_port().map_err(|error| on_disk("a free port", error))?;
-    let mut command = Command::new(&software.program);
+    let mut command = software.command();
     command.stdin(Stdio::null());
     match software.brand {
         Brand::MongoDb => {
@@ -121,13 +135,25 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     let command = ["mongosh", "--host", "127.0.0.1", "--port"].map(str::to_owned).into_iter().chain([port.to_string()]);
     let access = Access { environment: Vec::new(), command: command.collect(), password_file: None };
     let mut running = Running { watch, target, access: Box::new(access) };
-    let admin = wait(&running, |_| true)?;
-    if software.brand == Brand::MongoDb {
-        make_own(&mut running, admin, plan.replicated, port)?;
+    if software.brand == Brand::SecantusDb {
+        wait(&running, |_| true)?;
+    } else {
         // The server's shell prompts for the password and cannot read it from a file.
-        let file = layout.dir.join("password");
-        let secret = format!("{}\n", running.target.password.reveal());
-        write_private(&file, &secret).map_err(|error| on_disk("its password", error))?;
+        let file = layout.password();
+        if data == Data::Left {
+            let secret = fs::read_to_string(&file).map_err(|error| on_disk("its password", error))?;
+            (running.target.user, running.target.password) = (RUMBA.to_owned(), Secret::new(secret.trim().to_owned()));
+        }
+        let mut admin = wait(&running, |_| true)?;
+        if plan.replicated {
+            make_primary(&mut admin, port, data)?;
+            admin = wait(&running, |admin| admin.hello().is_writable)?;
+        }
+        if data == Data::New {
+            make_user(&mut running, admin)?;
+            let secret = format!("{}\n", running.target.password.reveal());
+            write_private(&file, &secret).map_err(|error| on_disk("its password", error))?;
+        }
         let whom = ["--username", RUMBA, "--authenticationDatabase", ADMIN];
         running.access.command.extend(whom.map(str::to_owned));
         running.access.password_file = Some(file);
@@ -135,24 +161,34 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     Ok(running)
 }
 
-/// Makes a new `mongod` a single-node replica set and creates rumba's user. Until a user exists, the localhost
-/// exception permits exactly these two commands.
-fn make_own(running: &mut Running, mut admin: Admin, replicated: bool, port: u16) -> Result<(), EngineError> {
-    if replicated {
-        let initiate = DocumentBuf::of(|of| {
-            of.document("replSetInitiate", |of| {
-                of.text("_id", RUMBA);
-                of.array("members", |of| {
-                    of.document(|of| {
-                        of.small("_id", 0);
-                        of.text("host", &format!("127.0.0.1:{port}"));
-                    });
+/// Makes a `mongod` the only member of its replica set, under its present port. Data that an earlier server left names
+/// that server's port, and only a forced change is accepted by a server that is not a member of its own set.
+fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<(), EngineError> {
+    let call = if data == Data::New { "replSetInitiate" } else { "replSetReconfig" };
+    let command = DocumentBuf::of(|of| {
+        of.document(call, |of| {
+            of.text("_id", RUMBA);
+            if data == Data::Left {
+                // A forced change makes its own higher version.
+                of.small("version", 1);
+                of.int("protocolVersion", 1);
+            }
+            of.array("members", |of| {
+                of.document(|of| {
+                    of.small("_id", 0);
+                    of.text("host", &format!("127.0.0.1:{port}"));
                 });
             });
         });
-        admin.run(ADMIN, initiate.get()).map_err(failed("replSetInitiate"))?;
-        admin = wait(running, |admin| admin.hello().is_writable)?;
-    }
+        if data == Data::Left {
+            of.bool("force", true);
+        }
+    });
+    admin.run(ADMIN, command.get()).map(drop).map_err(failed(call))
+}
+
+/// Creates rumba's user. Until a user exists, the localhost exception permits this and `replSetInitiate`.
+fn make_user(running: &mut Running, mut admin: Admin) -> Result<(), EngineError> {
     let secret = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
     let user = DocumentBuf::of(|of| {
         of.text("createUser", RUMBA);

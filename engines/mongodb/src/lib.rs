@@ -10,6 +10,7 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod brand;
+mod catalogue;
 mod control;
 mod counters;
 mod dsn;
@@ -24,4 +25,5 @@ mod software;
 #[cfg(test)]
 mod tests;
 
+pub use catalogue::Servers;
 pub use engine::MongoEngine;

@@ -229,7 +229,7 @@ mod tests {
         let mut config = config(brand);
         change(&mut config);
         let program = format!("/x/bin/{}", brand.programs()[0]).into();
-        let software = Software { brand, program, version: version.map(str::to_owned) };
+        let software = Software { version: version.map(str::to_owned), ..Software::unchecked(brand, program) };
         for_own(&config, &Options::read(brand, &config)?, &software)
     }
 

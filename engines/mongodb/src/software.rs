@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_server_kit::version::reported;
+use rumba_server_kit::install;
+use rumba_server_kit::loader::Loader;
+use rumba_server_kit::version::{Version, reported};
 
 use crate::brand::Brand;
 
 /// A server's software.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Software {
     /// The server's vendor.
     pub brand: Brand,
@@ -16,6 +18,40 @@ pub struct Software {
     pub program: PathBuf,
     /// The version, if the program reports one: `7.0.5`.
     pub version: Option<String>,
+    loader: Option<Loader>,
+}
+
+/// The directory of the program in the tree of an installed release.
+const IN_TREE: &str = "fiftyone/db/bin";
+
+impl install::Software for Software {
+    fn at(base: &Path) -> Result<Self, String> {
+        Self::at(Brand::MongoDb, base)
+    }
+
+    fn in_tree(tree: &Path) -> Result<Self, String> {
+        Self::of(Brand::MongoDb, tree.join(IN_TREE).join("mongod"), Loader::of(tree))
+    }
+
+    fn version(&self) -> Version {
+        self.version.as_deref().and_then(Version::find).unwrap_or(Version(0, 0, 0))
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.brand.name(), self.version_text())
+    }
+
+    fn version_text(&self) -> &str {
+        self.version.as_deref().unwrap_or_default()
+    }
+
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    fn holds(&self, engine: &str) -> bool {
+        engine == "mongodb"
+    }
 }
 
 /// Places for the program below a base directory.
@@ -32,11 +68,11 @@ impl Software {
             path.is_file() && name.is_some_and(|name| brand.programs().contains(&name))
         };
         if named(base) {
-            return Self::of(brand, base.to_owned());
+            return Self::of(brand, base.to_owned(), None);
         }
         let all = PLACES.iter().flat_map(|place| brand.programs().iter().map(move |name| base.join(place).join(name)));
         match all.into_iter().find(|path| named(path)) {
-            Some(program) => Self::of(brand, program),
+            Some(program) => Self::of(brand, program, None),
             None => {
                 let programs = brand.programs().join(" or ");
                 Err(format!("{} holds no server: there is no {programs} in it, nor in its bin", base.display()))
@@ -50,33 +86,47 @@ impl Software {
         let mut places = std::env::split_paths(&path);
         places.find_map(|place| {
             let mut programs = brand.programs().iter().map(|name| place.join(name));
-            programs.find(|program| program.is_file()).and_then(|program| Self::of(brand, program).ok())
+            programs.find(|program| program.is_file()).and_then(|program| Self::of(brand, program, None).ok())
         })
     }
 
-    fn of(brand: Brand, program: PathBuf) -> Result<Self, String> {
-        let version = match brand {
-            Brand::MongoDb => Some(request_version(&program)?),
-            // SecantusDB's programs report a version only when running, and that is MongoDB's.
-            Brand::SecantusDb => None,
-        };
-        Ok(Self { brand, program, version })
+    fn of(brand: Brand, program: PathBuf, loader: Option<Loader>) -> Result<Self, String> {
+        let mut software = Self { brand, program, version: None, loader };
+        // SecantusDB's programs report a version only when running, and that is MongoDB's.
+        if brand == Brand::MongoDb {
+            software.version = Some(software.request_version()?);
+        }
+        Ok(software)
     }
 
-    /// The server's name and version for messages.
-    pub fn name(&self) -> String {
+    /// Software that need not exist, for tests.
+    #[cfg(test)]
+    pub fn unchecked(brand: Brand, program: PathBuf) -> Self {
+        Self { brand, program, version: None, loader: None }
+    }
+
+    /// A command that runs the server's program, with its own loader if it has one.
+    pub fn command(&self) -> Command {
+        match &self.loader {
+            Some(loader) => loader.command(&self.program),
+            None => Command::new(&self.program),
+        }
+    }
+
+    /// Parses the output of `--version`, which begins with `db version v7.0.5`.
+    fn request_version(&self) -> Result<String, String> {
+        let wrong = |cause: &str| format!("{} does not report its version: {}", self.program.display(), cause.trim());
+        let output = reported(&self.program, self.command().arg("--version").stdin(Stdio::null()));
+        let output = output.map_err(|error| wrong(&error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        version_in(&text).ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
+    }
+
+    /// The server's name, version and program for the record.
+    pub fn described(&self) -> String {
         let version = self.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
         format!("{}{version} from {}", self.brand.name(), self.program.display())
     }
-}
-
-/// Parses the output of `--version`, which begins with `db version v7.0.5`.
-fn request_version(program: &Path) -> Result<String, String> {
-    let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
-    let output = reported(program, Command::new(program).arg("--version").stdin(Stdio::null()));
-    let output = output.map_err(|error| wrong(&error.to_string()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    version_in(&text).ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
 }
 
 fn version_in(text: &str) -> Option<String> {

@@ -84,7 +84,7 @@ fn agree(ours: Document<'_>, theirs: &RawDocument) -> bool {
 fn agree_on(ours: Value<'_>, theirs: RawBsonRef<'_>) -> bool {
     match (ours, theirs) {
         (Value::Int(ours), RawBsonRef::Int64(theirs)) => ours == theirs,
-        (Value::Int(ours), RawBsonRef::Int32(theirs)) => ours == i64::from(theirs),
+        (Value::Int32(ours), RawBsonRef::Int32(theirs)) => ours == theirs,
         (Value::Double(ours), RawBsonRef::Double(theirs)) => ours.to_bits() == theirs.to_bits(),
         (Value::Bool(ours), RawBsonRef::Boolean(theirs)) => ours == theirs,
         (Value::Null, RawBsonRef::Null | RawBsonRef::Undefined) => true,

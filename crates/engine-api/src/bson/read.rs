@@ -33,7 +33,9 @@ pub enum Value<'a> {
     Time(i64),
     /// Null, or BSON's deprecated "undefined".
     Null,
-    /// A whole number, of 32 bits or of 64.
+    /// A whole number of 32 bits.
+    Int32(i32),
+    /// A whole number of 64 bits.
     Int(i64),
     /// A server's own timestamp type.
     Timestamp(u64),
@@ -46,6 +48,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn int(&self) -> Option<i64> {
         match *self {
+            Value::Int32(value) => Some(i64::from(value)),
             Value::Int(value) | Value::Time(value) => Some(value),
             Value::Double(value) => Some(value as i64),
             Value::Bool(value) => Some(i64::from(value)),
@@ -188,6 +191,7 @@ impl Document<'_> {
                 Value::ObjectId(id) => id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?,
                 Value::Bool(value) => write!(f, "{value}")?,
                 Value::Time(value) | Value::Int(value) => write!(f, "{value}")?,
+                Value::Int32(value) => write!(f, "{value}")?,
                 Value::Null => f.write_str("nothing")?,
                 Value::Timestamp(value) => write!(f, "{value}")?,
             }
@@ -234,7 +238,7 @@ impl<'a> Elements<'a> {
             tag::BOOL => Value::Bool(self.array::<1>()?[0] != 0),
             tag::TIME => Value::Time(i64::from_le_bytes(*self.array()?)),
             tag::NULL | tag::UNDEFINED => Value::Null,
-            tag::INT32 => Value::Int(i64::from(i32::from_le_bytes(*self.array()?))),
+            tag::INT32 => Value::Int32(i32::from_le_bytes(*self.array()?)),
             tag::TIMESTAMP => Value::Timestamp(u64::from_le_bytes(*self.array()?)),
             tag::INT64 => Value::Int(i64::from_le_bytes(*self.array()?)),
             other => Value::Other(other, self.other(other)?),

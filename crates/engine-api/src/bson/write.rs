@@ -153,6 +153,7 @@ impl Writer<'_> {
                 self.out.extend_from_slice(&value.to_le_bytes());
             }
             Value::Null => self.null(name),
+            Value::Int32(value) => self.small(name, value),
             Value::Int(value) => self.int(name, value),
             Value::Timestamp(value) => {
                 self.name(tag::TIMESTAMP, name);

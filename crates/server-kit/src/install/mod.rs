@@ -88,7 +88,7 @@ pub struct Release {
     debian: Option<debian::Packages>,
     /// The npm package that contains it.
     npm: Option<npm::Package>,
-    /// The PyPI wheel that contains it.
+    /// The PyPI wheel that contains it. The Debian packages then hold its libraries.
     wheel: Option<wheel::Wheel>,
     /// The Java package that contains it.
     maven: Option<maven::Artifact>,
@@ -219,11 +219,11 @@ impl Release {
     }
 
     fn origin(&self) -> String {
-        let debian = self.debian.as_ref().map(debian::Packages::origin);
-        let npm = || self.npm.as_ref().map(npm::Package::origin);
+        let npm = self.npm.as_ref().map(npm::Package::origin);
         let wheel = || self.wheel.as_ref().map(wheel::Wheel::origin);
         let maven = || self.maven.as_ref().map(maven::Artifact::origin);
-        debian.or_else(npm).or_else(wheel).or_else(maven).unwrap_or_else(|| "this system".to_owned())
+        let debian = || self.debian.as_ref().map(debian::Packages::origin);
+        npm.or_else(wheel).or_else(maven).or_else(debian).unwrap_or_else(|| "this system".to_owned())
     }
 
     fn of_the_system<S: Software>(&self) -> Option<S> {
@@ -246,11 +246,11 @@ impl Release {
     }
 
     fn look_in<S: Software>(&self, place: &Path) -> Result<S, String> {
-        match (&self.npm, &self.wheel, &self.maven) {
-            (Some(npm), ..) => S::at(&place.join(npm.base())),
-            (_, Some(wheel), _) => S::at(&place.join(wheel.base())),
-            (.., Some(_)) => S::at(place),
-            (None, None, None) => S::in_tree(&place.join(debian::TREE)),
+        match (&self.debian, &self.npm, &self.wheel) {
+            (Some(_), ..) => S::in_tree(&place.join(debian::TREE)),
+            (_, Some(npm), _) => S::at(&place.join(npm.base())),
+            (.., Some(wheel)) => S::at(&place.join(wheel.base())),
+            (None, None, None) => S::at(place),
         }
     }
 
@@ -269,18 +269,22 @@ impl Release {
             cache::make_public(place.parent().unwrap_or(&place)).map_err(|error| failed(&place, &error))?;
         }
         let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
-        match (&self.debian, &self.npm, &self.wheel, &self.maven) {
-            (Some(debian), ..) => {
-                debian.fetch(draft.path(), say)?;
-                S::fit_tree(&draft.path().join(debian::TREE)).map_err(|error| failed(&place, &error))?;
-            }
-            (_, Some(npm), ..) => npm.fetch(draft.path(), say)?,
-            (_, _, Some(wheel), _) => wheel.fetch(draft.path(), say)?,
-            (.., Some(maven)) => maven.fetch(draft.path(), say)?,
-            (None, None, None, None) => {
-                let message = format!("rumba does not install {}: {}", self.name, self.install_command());
-                return Err(EngineError::failed("install", message));
-            }
+        if !self.can_be_installed() {
+            let message = format!("rumba does not install {}: {}", self.name, self.install_command());
+            return Err(EngineError::failed("install", message));
+        }
+        if let Some(debian) = &self.debian {
+            debian.fetch(draft.path(), say)?;
+            S::fit_tree(&draft.path().join(debian::TREE)).map_err(|error| failed(&place, &error))?;
+        }
+        if let Some(npm) = &self.npm {
+            npm.fetch(draft.path(), say)?;
+        }
+        if let Some(wheel) = &self.wheel {
+            wheel.fetch(draft.path(), say)?;
+        }
+        if let Some(maven) = &self.maven {
+            maven.fetch(draft.path(), say)?;
         }
         let software: S = self.look_in(draft.path()).map_err(|words| EngineError::failed("install", words))?;
         if !self.is_this(&software) {

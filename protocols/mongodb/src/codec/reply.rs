@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         for element in document.iter() {
             match element? {
                 (b"firstBatch" | b"nextBatch", Value::Array(documents)) => batch = Some(documents),
-                (b"id", Value::Int(number)) => id = Some(number),
+                (b"id", value) => id = value.int(),
                 _ => {}
             }
         }

@@ -85,7 +85,8 @@ fn enter<D: Digest>(mechanism: Mechanism, known: &str, skips: bool) -> bool {
     assert_eq!(first.get().blob("mechanism"), Ok(mechanism.name().as_bytes()));
     let challenge = server.challenge(&payload(&first), 4096);
     let proof = send(login.step(answer(&challenge, false).get()).unwrap());
-    assert_eq!(proof.get().int("conversationId"), Ok(1));
+    // mongod refuses another type than its own.
+    assert_eq!(proof.get().get("conversationId"), Ok(Some(Value::Int32(1))));
     let (known, own) = server.prove::<D>(&payload(&proof));
     if !known {
         return false;
