@@ -53,7 +53,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md" needs MariaDb, MyRocks;
-    start: "docs/start.md" needs MariaDb;
+    start: "docs/start.md";
     kept_servers: "docs/kept-servers.md" needs MariaDb;
     compare_engines: "docs/how-to/compare-engines.md" needs MariaDb, MyRocks, PostgreSql;
     compare_versions: "docs/how-to/compare-versions.md" needs MariaDb, Server("mariadb@11.8");

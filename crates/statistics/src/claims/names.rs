@@ -184,8 +184,10 @@ fn known_metric<'a>(name: &'a str, at: usize, scope: &Scope) -> Result<(&'a str,
         return Ok((metric, load));
     }
     let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
-    let remedy = rumba_engine_api::nearest(name, known)
-        .map_or_else(|| "docs/metrics.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
+    let remedy = rumba_engine_api::nearest(name, known).map_or_else(
+        || "docs/reference/metrics.md lists the metrics".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
     Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy))
 }
 
