@@ -6,13 +6,17 @@ use rand::SeedableRng;
 use rumba_engine_api::conflict::tried_again;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::sleep;
+use rumba_engine_api::worker::ClientAddress;
 
-use crate::random::{Random, below};
+use crate::random::{Random, below, client_seed, stream_seed};
 
 /// The longest that the first retry waits.
 const FIRST: Duration = Duration::from_micros(50);
 /// The longest that any retry waits.
 const LONGEST: Duration = Duration::from_millis(10);
+/// Retries of one batch of a load: some five minutes of waiting, as pauses grow to 5 ms on average. A load that leaves
+/// rows out would be worse than a slow one.
+const OF_LOAD: u32 = 60_000;
 
 /// A bounded number of retries with a randomised back-off that doubles.
 ///
@@ -29,9 +33,56 @@ impl Retry {
         Self { random: Random::seed_from_u64(seed), most }
     }
 
+    /// The retries of the loader at an address. Loaders in conflict must not wait in step, so their pauses differ.
+    pub fn of_loader(at: ClientAddress, seed: u64) -> Self {
+        Self::new(OF_LOAD, stream_seed(client_seed(seed, at), 1))
+    }
+
+    /// Whether an operation is tried again after this error; counts the retry. It is not after a lost connection: the
+    /// session continues, and the outcome of the operation stays in doubt.
+    ///
+    /// # Errors
+    /// Any error but a conflict and a lost connection.
+    pub async fn operation(&mut self, retries: &mut u32, error: EngineError) -> Result<bool, EngineError> {
+        if matches!(error, EngineError::CutOff(_)) {
+            return Ok(false);
+        }
+        if !error.is_conflict() {
+            return Err(error);
+        }
+        let tries_again = self.wait(*retries + 1, &error).await;
+        *retries += u32::from(tries_again);
+        Ok(tries_again)
+    }
+
+    /// Counts a retry of loading `rows` after this error.
+    ///
+    /// # Errors
+    /// The last retry has failed, or the error is no conflict. A lost connection ends the load, because a loader can
+    /// neither skip nor repeat rows that may be in the database.
+    pub async fn load(&mut self, rows: &str, retries: &mut u32, error: EngineError) -> Result<(), EngineError> {
+        let words = match error {
+            EngineError::CutOff(why) => {
+                format!(
+                    "{why}; whether the {rows} at hand were written is not known, so the load cannot go on: run it again"
+                )
+            }
+            error if !error.is_conflict() => return Err(error),
+            error => {
+                if self.wait(*retries + 1, &error).await {
+                    *retries += 1;
+                    return Ok(());
+                }
+                let remedy = "load with fewer loaders, or give the engine more cache";
+                format!("{rows} were given up after {retries} retries ({error}); {remedy}")
+            }
+        };
+        Err(EngineError::failed("load", words))
+    }
+
     /// Waits before retry number `retry` (from 1) after this conflict, and counts the conflict; returns false after the
     /// last retry. Only the client waits, and its thread only if it has no other clients.
-    pub async fn wait(&mut self, retry: u32, error: &EngineError) -> bool {
+    async fn wait(&mut self, retry: u32, error: &EngineError) -> bool {
         if retry > self.most {
             return false;
         }
@@ -55,12 +106,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_is_given_up_after_its_retries() {
-        let mut retry = Retry::new(2, 1);
-        let busy = EngineError::conflict("busy");
-        assert!(block_on(retry.wait(1, &busy)) && block_on(retry.wait(2, &busy)));
-        assert!(!block_on(retry.wait(3, &busy)));
-        assert!(!block_on(Retry::new(0, 1).wait(1, &busy)));
+    fn an_operation_is_given_up_after_its_retries_or_a_lost_connection() {
+        let (mut retry, mut retries) = (Retry::new(2, 1), 0);
+        let mut after = |error| block_on(retry.operation(&mut retries, error)).map(|again| (again, retries));
+        for expected in [(true, 1), (true, 2), (false, 2)] {
+            assert_eq!(after(EngineError::conflict("busy")).unwrap(), expected);
+        }
+        assert_eq!(after(EngineError::CutOff("server gone")).unwrap(), (false, 2));
+        assert!(after(EngineError::failed("commit", "gone")).is_err());
+    }
+
+    #[test]
+    fn a_load_that_cannot_go_on_says_what_to_do() {
+        let (mut retry, mut retries) = (Retry::new(1, 1), 0);
+        let mut after = |error| block_on(retry.load("rows", &mut retries, error)).map_err(|error| error.to_string());
+        after(EngineError::conflict("busy")).unwrap();
+        let given_up = after(EngineError::conflict("busy")).unwrap_err();
+        assert!(given_up.contains("rows were given up after 1 retries (conflict: busy)"), "{given_up}");
+        assert!(given_up.contains("fewer loaders"), "{given_up}");
+        let in_doubt = after(EngineError::CutOff("server gone")).unwrap_err();
+        assert!(in_doubt.contains("server gone; whether the rows at hand were written is not known"), "{in_doubt}");
+        assert!(after(EngineError::failed("commit", "gone")).unwrap_err().contains("gone"));
+        let pauses = |client| {
+            let mut retry = Retry::of_loader(ClientAddress { host: 0, driver: client, client, clients: 2 }, 7);
+            (1..20).map(|number| retry.pause(number)).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(0), pauses(0));
+        assert!(pauses(0).iter().zip(pauses(1)).all(|(one, other)| *one != other), "they wait in step");
     }
 
     #[test]

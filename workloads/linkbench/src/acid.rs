@@ -1,21 +1,16 @@
 //! Checks which acknowledged operations survive a kill of the database.
 
-use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use std::fs::File;
+use std::sync::Arc;
+
+use rumba_engine_api::acid::{Acid, Found, Promise, Sessions};
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{Client, ClientAddress, block_on};
-use rumba_workload_kit::journal::Notes;
+use rumba_workload_kit::ledger::Entries;
 
 use crate::bound::LinkBenchBound;
-use crate::graph::GraphStore;
-use crate::journal::Journaling;
 use crate::recovered::recovered;
-
-impl LinkBenchBound {
-    fn journaling<G: GraphStore>(&self, graph: G, journal: Box<dyn Journal>) -> Journaling<G> {
-        Journaling::new(graph, Notes::new(journal, self.began()))
-    }
-}
 
 /// An acknowledged operation survives as a whole: the tables agree.
 impl Acid for LinkBenchBound {
@@ -24,30 +19,22 @@ impl Acid for LinkBenchBound {
         Ok(Vec::new())
     }
 
-    fn journaled(
+    fn recorded(
         &self,
         session: Session,
         at: ClientAddress,
         seed: u64,
-        journal: Box<dyn Journal>,
+        ledger: &Arc<File>,
     ) -> Result<Box<dyn Client>, EngineError> {
-        Ok(match session {
-            Session::Kv(session) => self.requests(self.journaling(self.kv(session, at.host), journal), at, seed),
-            Session::Sql(session) => self.requests(self.journaling(self.sql(session)?, journal), at, seed),
-            Session::Document(session) => {
-                self.requests(self.journaling(self.documents(session, at.host), journal), at, seed)
-            }
-        })
+        self.client_with(session, at, seed, Some(ledger))
     }
 
-    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
-        let mut expected = self.expected();
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError> {
+        let (mut expected, entries) = (self.expected(), Entries::read(ledger)?);
         let found = match sessions()? {
-            Session::Kv(session) => block_on(recovered(&mut self.kv(session, 0), journaled, &mut expected)),
-            Session::Sql(session) => block_on(recovered(&mut self.sql(session)?, journaled, &mut expected)),
-            Session::Document(session) => {
-                block_on(recovered(&mut self.documents(session, 0), journaled, &mut expected))
-            }
+            Session::Kv(session) => block_on(recovered(&mut self.kv(session, 0), &entries, &mut expected)),
+            Session::Sql(session) => block_on(recovered(&mut self.sql(session)?, &entries, &mut expected)),
+            Session::Document(session) => block_on(recovered(&mut self.documents(session, 0), &entries, &mut expected)),
         }?;
         Ok(Found { checks: self.prove(sessions()?, &expected)?, ..found })
     }

@@ -1,7 +1,7 @@
 //! LinkBench with its settings taken.
 
+use std::fs::File;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rumba_engine_api::acid::Acid;
 use rumba_engine_api::check::Check;
@@ -13,6 +13,7 @@ use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, ClientAddress, block_on};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
+use rumba_workload_kit::ledger::{RowCount, number_in};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
@@ -25,8 +26,9 @@ use crate::requests::Requests;
 use crate::settings::Config;
 use crate::sql_graph::{SqlGraph, SqlLoader};
 use crate::sql_text::{self, Tables};
-use crate::tally::Tallies;
-use crate::verify::{Expected, Rows, verify};
+use crate::tally::{Tallies, Tally};
+use crate::verify::{Expected, verify};
+use crate::writer::Writer;
 
 /// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations and
 /// their order are those of the published tables.
@@ -56,8 +58,6 @@ pub struct LinkBenchBound {
     progress: Arc<Progress>,
     tallies: Arc<Tallies>,
     next_node: Arc<NextNodeId>,
-    /// When the process began.
-    began: Instant,
 }
 
 impl LinkBenchBound {
@@ -71,14 +71,8 @@ impl LinkBenchBound {
             progress: Arc::default(),
             tallies: Arc::new(Tallies::new(config.node.mean())),
             next_node: NextNodeId::new(config.end()),
-            began: Instant::now(),
             config,
         })
-    }
-
-    /// When the process began.
-    pub fn began(&self) -> Instant {
-        self.began
     }
 
     /// The graph over a session.
@@ -99,9 +93,33 @@ impl LinkBenchBound {
         DocumentGraph::new(session, NodeIds::new(self.next_node.clone(), host))
     }
 
-    /// A client of the mix over a graph.
-    pub fn requests<G: GraphStore + 'static>(&self, graph: G, at: ClientAddress, seed: u64) -> Box<dyn Client> {
-        Box::new(Requests::new(graph, &self.config, self.graph.clone(), self.tallies.open(), at, seed))
+    fn requests<G: GraphStore + 'static>(
+        &self,
+        graph: G,
+        at: ClientAddress,
+        seed: u64,
+        tally: Tally,
+    ) -> Box<dyn Client> {
+        Box::new(Requests::new(Writer::new(graph, tally), &self.config, self.graph.clone(), at, seed))
+    }
+
+    /// A client of the mix, which also appends its writes to the ledger's file if there is one.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn client_with(
+        &self,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+        file: Option<&Arc<File>>,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let tally = self.tallies.open_with(file, at.client);
+        Ok(match session {
+            Session::Kv(session) => self.requests(self.kv(session, at.host), at, seed, tally),
+            Session::Sql(session) => self.requests(self.sql(session)?, at, seed, tally),
+            Session::Document(session) => self.requests(self.documents(session, at.host), at, seed, tally),
+        })
     }
 
     /// Compares the tables with the expected content.
@@ -130,18 +148,18 @@ impl LinkBenchBound {
         let ((links, _), sums) = (self.graph.totals(), self.tallies.sums());
         Expected {
             link_types: self.config.link_types,
-            links: Rows {
+            links: RowCount {
                 loaded: links,
-                added: sums.links_added,
-                adds_in_doubt: sums.link_adds_in_doubt,
-                ..Rows::default()
+                added: sums.links_added.cast_unsigned(),
+                adds_in_doubt: sums.link_adds_in_doubt.cast_unsigned(),
+                ..RowCount::default()
             },
-            nodes: Rows {
+            nodes: RowCount {
                 loaded: self.config.ids,
-                added: sums.nodes_added,
-                deleted: sums.nodes_deleted,
-                adds_in_doubt: sums.node_adds_in_doubt,
-                deletes_in_doubt: sums.node_deletes_in_doubt,
+                added: sums.nodes_added.cast_unsigned(),
+                deleted: sums.nodes_deleted.cast_unsigned(),
+                adds_in_doubt: sums.node_adds_in_doubt.cast_unsigned(),
+                deletes_in_doubt: sums.node_deletes_in_doubt.cast_unsigned(),
             },
         }
     }
@@ -226,7 +244,7 @@ impl Bound for LinkBenchBound {
     }
 
     fn logical_bytes(&self) -> u64 {
-        self.tallies.sums().bytes
+        self.tallies.sums().bytes.max(0).cast_unsigned()
     }
 
     fn state(&self) -> State {
@@ -236,17 +254,12 @@ impl Bound for LinkBenchBound {
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
-        let missing = |name: &str| EngineError::failed("linkbench's state", format!("{name} is missing in it"));
-        self.next_node.set(*state.get(NEXT_NODE).ok_or_else(|| missing(NEXT_NODE))?);
-        self.tallies.restore(state).map_err(missing)
+        self.next_node.set(number_in(state, NEXT_NODE)?);
+        self.tallies.restore(state)
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        Ok(match session {
-            Session::Kv(session) => self.requests(self.kv(session, at.host), at, seed),
-            Session::Sql(session) => self.requests(self.sql(session)?, at, seed),
-            Session::Document(session) => self.requests(self.documents(session, at.host), at, seed),
-        })
+        self.client_with(session, at, seed, None)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {

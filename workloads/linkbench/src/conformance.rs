@@ -7,6 +7,7 @@ use rand::SeedableRng;
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_workload_kit::conformance::{documents, kv, same, sql};
+use rumba_workload_kit::ledger::RowCount;
 use rumba_workload_kit::{Random, below};
 
 use crate::document_graph::{self, DocumentGraph, DocumentLoader};
@@ -20,7 +21,7 @@ use crate::oracle::{Oracle, OracleLink, OracleNode};
 use crate::profile::WriteStyle;
 use crate::sql_graph::{SqlGraph, SqlLoader};
 use crate::sql_text::{self, Tables};
-use crate::verify::{Expected, Rows, verify};
+use crate::verify::{Expected, verify};
 use rumba_engine_api::worker::block_on;
 
 /// Loaded node ids are 1..IDS. They are few, so that operations collide.
@@ -320,7 +321,7 @@ async fn compare(graph: &mut impl GraphScan, oracle: &Oracle) -> Result<(), Stri
     right.sort_by_key(|entry| entry.0);
     entries.sort_by_key(|entry| entry.0);
     same("index", &entries, &right)?;
-    let rows = |loaded: usize| Rows { loaded: loaded as u64, ..Rows::default() };
+    let rows = |loaded: usize| RowCount { loaded: loaded as u64, ..RowCount::default() };
     let expected = Expected { link_types: TYPES, links: rows(oracle.links.len()), nodes: rows(oracle.nodes.len()) };
     let checks = verify(graph, &expected).await.map_err(wrong)?;
     match checks.iter().find(|check| check.wrong > 0) {

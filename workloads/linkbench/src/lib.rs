@@ -5,7 +5,8 @@
 //! `document_graph`) and an oracle.
 //! `load` writes the graph, `requests` is the operation mix, `tally` counts the writes, and `verify` checks the content
 //! and the agreement of the tables.
-//! For kill tests, a `journal` records the acknowledged operations and `recovered` looks for them afterwards (`acid`).
+//! `writer` passes writes on to the graph and records them in the ledger. After a kill, `recovered` looks for them
+//! (`acid`).
 #![warn(missing_docs)]
 
 mod acid;
@@ -18,7 +19,6 @@ mod document_graph;
 mod encoding;
 mod graph;
 mod hash;
-mod journal;
 mod kv_graph;
 mod load;
 mod node_ids;
@@ -33,6 +33,7 @@ mod sql_text;
 mod tails;
 mod tally;
 mod verify;
+mod writer;
 
 use rumba_engine_api::engine::{Family, Schema};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};

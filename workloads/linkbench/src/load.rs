@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::{Rng, SeedableRng};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
+use rumba_workload_kit::{Random, Retry, stream_seed};
 
 use crate::choice::Graph;
 use crate::distribution::payload::Payload;
@@ -27,9 +27,6 @@ pub const CHUNK: u64 = 2048;
 pub const BATCH: usize = 1024;
 /// The bytes of nodes at which a batch ends, because one transaction, or one message, has to hold it.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Retries of one batch: some five minutes of waiting, as pauses grow to 5 ms on
-/// average. A load that leaves rows out would be worse than a slow one.
-const RETRIES: u32 = 60_000;
 /// The stream of the motifs, which no chunk uses.
 const MOTIFS: u64 = u64::MAX;
 
@@ -58,15 +55,9 @@ pub struct Work {
     /// Loaders of the same progress share the work.
     pub progress: Arc<Progress>,
     pub tallies: Arc<Tallies>,
-    /// The loader's address. Loaders in conflict must not wait in step, so their pauses differ.
+    /// The loader's address.
     pub at: ClientAddress,
     pub seed: u64,
-}
-
-impl Work {
-    fn retry(&self) -> Retry {
-        Retry::new(RETRIES, stream_seed(client_seed(self.seed, self.at), 1))
-    }
 }
 
 /// The position of a loader within its chunk.
@@ -107,7 +98,7 @@ pub struct RowLoader<G> {
 impl<G: GraphLoad> RowLoader<G> {
     /// A loader that takes its share of the work.
     pub fn new(graph: G, work: Work) -> Self {
-        let retry = work.retry();
+        let retry = Retry::of_loader(work.at, work.seed);
         let Work { config, loaded, progress, tallies, seed, .. } = work;
         let mut random = Random::seed_from_u64(stream_seed(seed, MOTIFS));
         Self {
@@ -246,23 +237,6 @@ impl<G: GraphLoad> RowLoader<G> {
     }
 }
 
-/// The error of a batch that conflicted until it was given up.
-fn given_up(error: &EngineError, retries: u32) -> EngineError {
-    let remedy = "load with fewer loaders, or give the engine more cache";
-    EngineError::failed("load", format!("a batch of rows was given up after {retries} retries ({error}); {remedy}"))
-}
-
-/// Turns a lost connection into the end of the load. It is unknown whether the batch is in the database, so the loader
-/// can neither skip it nor write it again.
-fn explained(error: EngineError) -> EngineError {
-    if !matches!(error, EngineError::CutOff(_)) {
-        return error;
-    }
-    let words =
-        format!("{error}; whether the rows at hand were written is not known, so the load cannot go on: run it again");
-    EngineError::failed("load", words)
-}
-
 impl<G: GraphLoad> Worker for RowLoader<G> {
     fn draw(&mut self) -> Option<OpKind> {
         if self.drawn.is_none() {
@@ -279,13 +253,7 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
     async fn perform(&mut self) -> Result<Op, EngineError> {
         let mut retries = 0;
         while let Err(error) = self.graph.load_staged().await {
-            if !error.is_conflict() {
-                return Err(explained(error));
-            }
-            if !self.retry.wait(retries + 1, &error).await {
-                return Err(given_up(&error, retries));
-            }
-            retries += 1;
+            self.retry.load("rows", &mut retries, error).await?;
         }
         self.drawn = None;
         self.tally.loaded(self.bytes, self.link_bytes);
@@ -314,7 +282,7 @@ pub struct IndexLoader<G> {
 impl<G: GraphLoad> IndexLoader<G> {
     /// A loader that takes its share of the work.
     pub fn new(graph: G, work: Work) -> Self {
-        let retry = work.retry();
+        let retry = Retry::of_loader(work.at, work.seed);
         let Work { config, progress, tallies, .. } = work;
         let (nth_type, tally) = (config.link_types, tallies.open());
         Self { graph, config, progress, tallies, tally, ids: (0, 0), nth_type, next: None, retry }
@@ -351,26 +319,19 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
         let Some(from) = self.next else { return Ok(Op::default()) };
         let range = IndexRange { from, to: self.key(self.ids.1) };
         let mut retries = 0;
-        loop {
+        let step = loop {
             match self.graph.build_index(range, BATCH).await {
-                Ok(step) => {
-                    self.next = step.next;
-                    let all = self.graph.builds_index_at_once();
-                    // An index has the same columns as its links.
-                    let bytes = if all { self.tallies.sums().loaded_link_bytes } else { step.bytes };
-                    self.tally.loaded(bytes, 0);
-                    // Index entries are not rows, whether they are written during the load or after it.
-                    return Ok(Op { rows: 0, retries, failed: false });
-                }
-                Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1, &error).await {
-                        return Err(given_up(&error, retries));
-                    }
-                    retries += 1;
-                }
-                Err(error) => return Err(explained(error)),
+                Ok(step) => break step,
+                Err(error) => self.retry.load("index entries", &mut retries, error).await?,
             }
-        }
+        };
+        self.next = step.next;
+        let all = self.graph.builds_index_at_once();
+        // An index has the same columns as its links.
+        let bytes = if all { self.tallies.sums().loaded_link_bytes.cast_unsigned() } else { step.bytes };
+        self.tally.loaded(bytes, 0);
+        // Index entries are not rows, whether they are written during the load or after it.
+        Ok(Op { rows: 0, retries, failed: false })
     }
 
     fn statements(&mut self) -> StatementCounts {

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_engine_api::acid::{Found, Journaled};
-use rumba_engine_api::check::keep_example;
+use rumba_engine_api::acid::Found;
 use rumba_engine_api::error::EngineError;
-use rumba_workload_kit::journal::{Noted, lost};
+use rumba_workload_kit::ledger::{Entries, Noted, lost};
 
 use crate::graph::{GraphStore, LinkKey};
-use crate::journal::{Entered, Mark, RowKey, Write};
+use crate::tally::Write;
 use crate::verify::Expected;
+use crate::writer::{Entered, Mark, RowKey};
 
-/// The rows that the journal's clients wrote.
+/// The rows that the ledger's clients wrote.
 struct Rows {
     writes: BTreeMap<RowKey, Vec<Noted<Mark>>>,
     /// Rows that acknowledged writes inserted.
@@ -21,13 +21,9 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(journaled: &Journaled) -> Self {
+    fn new(entries: &Entries) -> Self {
         let mut rows = Self { writes: BTreeMap::new(), inserted: BTreeSet::new(), deleted: BTreeSet::new() };
-        let in_doubt = journaled.in_doubt();
-        for (kind, words) in journaled.acknowledged.iter().chain(in_doubt) {
-            let Some(write) = Write::of_number(*kind) else { continue };
-            rows.enter(&Entered::of_words(write, words));
-        }
+        entries.all().filter_map(Entered::of).for_each(|entered| rows.enter(&entered));
         rows
     }
 
@@ -63,23 +59,22 @@ async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, Engine
     Ok(mark)
 }
 
-/// Looks up every row that the journal's clients wrote. It adds the rows found, and those that may be there, to
+/// Looks up every row that the ledger's clients wrote. It adds the rows found, and those that may be there, to
 /// `expected`; the tables are checked against it later.
 ///
 /// # Errors
 /// Any error of the engine.
 pub async fn recovered(
     graph: &mut impl GraphStore,
-    journaled: &Journaled,
+    entries: &Entries,
     expected: &mut Expected,
 ) -> Result<Found, EngineError> {
-    let rows = Rows::new(journaled);
-    let mut found = Found { acknowledged: journaled.acknowledged.len() as u64, ..Found::default() };
+    let rows = Rows::new(entries);
+    let mut found = Found { acknowledged: entries.acknowledged.len() as u64, ..Found::default() };
     for (place, writes) in &rows.writes {
         let mark = mark(graph, *place).await?;
         for write in lost(writes, &mark) {
-            found.lost += 1;
-            keep_example(&mut found.examples, || words(*place, write.mark, mark));
+            found.lose(|| words(*place, write.mark, mark));
         }
         let (is_there, counted) = match place {
             RowKey::Link(_) => (mark != Mark::Absent, &mut expected.links),
@@ -91,7 +86,7 @@ pub async fn recovered(
             counted.deleted += u64::from(!is_there);
         }
     }
-    let in_doubt = |write: Write| journaled.in_doubt_of(write.number());
+    let in_doubt = |write: Write| entries.in_doubt_of(write.number());
     expected.links.adds_in_doubt += in_doubt(Write::PutLink);
     expected.nodes.adds_in_doubt += in_doubt(Write::AddNode);
     expected.nodes.deletes_in_doubt += in_doubt(Write::DeleteNode);

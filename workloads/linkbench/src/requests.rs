@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Chance, Random, Retry, client_seed, stream_seed};
+use rumba_workload_kit::{Chance, Mix, Random, Retry, client_seed, stream_seed};
 
 use crate::choice::{Choice, Graph};
 use crate::distribution::payload::Payload;
@@ -13,7 +13,7 @@ use crate::graph::{GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE
 use crate::profile::{Existing, Kind};
 use crate::settings::Config;
 use crate::tails::{Tail, Tails};
-use crate::tally::Tally;
+use crate::writer::Writer;
 
 /// "Now" at the end of the load: 2017-12-01T00:00:00Z, in milliseconds since 1970.
 pub const LOADED_AT_MS: u64 = 1_512_086_400_000;
@@ -36,10 +36,9 @@ struct Drawn {
 
 /// A client of the mix.
 pub struct Requests<G> {
-    graph: G,
+    writer: Writer<G>,
     random: Random,
-    /// Upper bounds of the types' shares of 2^64.
-    mix: [u64; 10],
+    mix: Mix<10>,
     loaded: Arc<Graph>,
     choice: Choice,
     link_payload: Payload,
@@ -47,7 +46,6 @@ pub struct Requests<G> {
     history: Chance,
     list_limit: u64,
     tails: Tails,
-    tally: Tally,
     retry: Retry,
     /// The client's own clock: it ticks a millisecond per operation, so that the
     /// same seed writes the same rows.
@@ -57,28 +55,14 @@ pub struct Requests<G> {
     id2s: Vec<u64>,
 }
 
-fn mix_bounds(mix: &[f64; 10]) -> [u64; 10] {
-    let sum: f64 = mix.iter().sum();
-    let mut upto = 0.0;
-    let mut bounds = mix.map(|percent| {
-        upto += percent / sum;
-        (upto * u64::MAX as f64) as u64
-    });
-    // The last type that occurs takes the remainder of rounding.
-    if let Some(last) = mix.iter().rposition(|percent| *percent > 0.0) {
-        bounds[last..].fill(u64::MAX);
-    }
-    bounds
-}
-
 impl<G: GraphStore> Requests<G> {
-    /// The client at this address, which counts its writes in `tally`. Clients of one seed draw different streams.
-    pub fn new(graph: G, config: &Config, loaded: Arc<Graph>, tally: Tally, at: ClientAddress, seed: u64) -> Self {
+    /// The client at this address, whose writes are in the ledger. Clients of one seed draw different streams.
+    pub fn new(writer: Writer<G>, config: &Config, loaded: Arc<Graph>, at: ClientAddress, seed: u64) -> Self {
         let stream = client_seed(seed, at);
         let mut random = Random::seed_from_u64(stream);
         Self {
-            graph,
-            mix: mix_bounds(&config.mix),
+            writer,
+            mix: Mix::new(&config.mix),
             loaded,
             choice: Choice::new(config),
             link_payload: Payload::new(&config.link, &mut random),
@@ -86,7 +70,6 @@ impl<G: GraphStore> Requests<G> {
             history: Chance::new(config.history),
             list_limit: config.list_limit,
             tails: Tails::default(),
-            tally,
             retry: Retry::new(config.max_retries, stream_seed(stream, 1)),
             now_ms: LOADED_AT_MS,
             drawn: Drawn { kind: Kind::GetNode, id1: 0, link_type: 0, id2: 0, tail: None },
@@ -94,12 +77,6 @@ impl<G: GraphStore> Requests<G> {
             id2s: Vec::with_capacity(MULTIGET_MAX),
             random,
         }
-    }
-
-    fn draw_kind(&mut self) -> Kind {
-        let draw = self.random.next_u64();
-        let place = self.mix.iter().position(|&bound| draw <= bound).unwrap_or(0);
-        Kind::ALL[place]
     }
 
     /// Draws the source of the links, and their type.
@@ -132,40 +109,26 @@ impl<G: GraphStore> Requests<G> {
         self.draw_links(id1);
     }
 
-    /// Performs the drawn operation once and counts its writes; returns the rows it read or wrote.
+    /// Performs the drawn operation once; returns the rows it read or wrote.
     async fn attempt(&mut self) -> Result<u64, EngineError> {
-        let Self { graph, data, now_ms, tally, .. } = self;
+        let Self { writer, data, now_ms, .. } = self;
         let Drawn { kind, id1, link_type, id2, .. } = self.drawn;
         let key = LinkKey { link_type, id1, id2 };
         let link = Link { key, visible: true, version: 0, time: *now_ms, data };
         let node = Node { id: id1, node_type: NODE_TYPE, version: 1, time: (*now_ms / 1000) as u32, data };
         match kind {
             Kind::GetLinksList => self.list().await,
-            Kind::GetNode => graph.get_node(id1, &mut |_| {}).await.map(u64::from),
-            Kind::GetLinks => graph.get_links(id1, link_type, &self.id2s, &mut |_| {}).await,
-            Kind::AddLink | Kind::UpdateLink => {
-                let written =
-                    if kind == Kind::AddLink { graph.add_link(&link).await? } else { graph.update_link(&link).await? };
-                tally.link_written(written, data.len());
-                Ok(1)
-            }
-            Kind::DeleteLink => graph.delete_link(key, *now_ms).await.map(u64::from),
-            Kind::CountLinks => graph.count_links(id1, link_type).await.map(|_| 1),
-            Kind::AddNode => {
-                graph.add_node(&node).await?;
-                tally.node_added(data.len());
-                Ok(1)
-            }
+            Kind::GetNode => writer.graph.get_node(id1, &mut |_| {}).await.map(u64::from),
+            Kind::GetLinks => writer.graph.get_links(id1, link_type, &self.id2s, &mut |_| {}).await,
+            Kind::AddLink => writer.add_link(&link).await.map(|_| 1),
+            Kind::UpdateLink => writer.update_link(&link).await.map(|_| 1),
+            Kind::DeleteLink => writer.delete_link(key, *now_ms).await.map(u64::from),
+            Kind::CountLinks => writer.graph.count_links(id1, link_type).await.map(|_| 1),
+            Kind::AddNode => writer.add_node(&node).await.map(|_| 1),
             Kind::UpdateNode => {
-                let written = graph.update_node(&Node { version: 2, ..node }).await?;
-                tally.node_updated(written);
-                Ok(u64::from(written.there))
+                writer.update_node(&Node { version: 2, ..node }).await.map(|written| u64::from(written.there))
             }
-            Kind::DeleteNode => {
-                let written = graph.delete_node(id1).await?;
-                tally.node_deleted(written);
-                Ok(u64::from(written.there))
-            }
+            Kind::DeleteNode => writer.delete_node(id1).await.map(|written| u64::from(written.there)),
         }
     }
 
@@ -182,7 +145,7 @@ impl<G: GraphStore> Requests<G> {
             limit: self.list_limit,
         };
         let mut oldest = 0;
-        let rows = self.graph.get_links_list(&query, &mut |link| oldest = link.time).await?;
+        let rows = self.writer.graph.get_links_list(&query, &mut |link| oldest = link.time).await?;
         let full = rows >= self.list_limit;
         match tail {
             Some((place, _)) => self.tails.went_on(place, full.then_some(oldest)),
@@ -196,7 +159,7 @@ impl<G: GraphStore> Requests<G> {
 impl<G: GraphStore> Worker for Requests<G> {
     fn draw(&mut self) -> Option<OpKind> {
         self.now_ms += 1;
-        let kind = self.draw_kind();
+        let kind = Kind::ALL[self.mix.draw(&mut self.random)];
         self.drawn.kind = kind;
         match kind {
             Kind::GetLinksList => self.draw_list(),
@@ -231,30 +194,22 @@ impl<G: GraphStore> Worker for Requests<G> {
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
-        // An error, or a future that is dropped, leaves the outcome in doubt.
-        self.tally.begin(self.drawn.kind);
         let mut retries = 0;
-        let op = loop {
+        loop {
             match self.attempt().await {
-                Ok(rows) => break Op { rows, retries, failed: false },
-                Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1, &error).await {
-                        break Op { rows: 0, retries, failed: true };
+                Ok(rows) => return Ok(Op { rows, retries, failed: false }),
+                Err(error) => {
+                    if !self.retry.operation(&mut retries, error).await? {
+                        return Ok(Op { rows: 0, retries, failed: true });
                     }
-                    retries += 1;
                 }
-                // The session continues; the outcome of the operation stays in doubt.
-                Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
-                Err(error) => return Err(error),
             }
-        };
-        self.tally.known(self.drawn.kind);
-        Ok(op)
+        }
     }
 
     #[inline]
     fn statements(&mut self) -> StatementCounts {
-        self.graph.statements()
+        self.writer.graph.statements()
     }
 }
 

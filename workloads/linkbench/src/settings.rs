@@ -1,6 +1,7 @@
 //! LinkBench's settings: the originals' names where they have one.
 
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_workload_kit::shares;
 
 use crate::distribution::degree;
 use crate::distribution::payload::PayloadShape;
@@ -177,26 +178,6 @@ fn degree_cap(settings: &Settings, table: &str, ids: u64) -> Result<DegreeCap, S
     }
 }
 
-fn mix(settings: &Settings, profile: &Profile) -> Result<[f64; 10], SettingError> {
-    let mut mix = profile.mix;
-    let mut given = None;
-    for (percent, name) in mix.iter_mut().zip(MIX) {
-        if let Some(value) = settings.float(name) {
-            *percent = value;
-            given = Some(name);
-        }
-    }
-    let sum: f64 = mix.iter().sum();
-    match given {
-        Some(name) if (sum - 100.0).abs() > 0.01 => Err(SettingError::new(
-            name,
-            format!("the operations' percentages add up to {sum:.2}, not to 100"),
-            format!("those not given are the profile's; change others of {} too", MIX.join(", ")),
-        )),
-        _ => Ok(mix),
-    }
-}
-
 impl Config {
     /// Reads the settings.
     ///
@@ -233,7 +214,7 @@ impl Config {
             link_types: int("link_type_count"),
             list_limit: int("list_limit"),
             max_retries: int("max_retries") as u32,
-            mix: mix(settings, profile)?,
+            mix: shares(settings, MIX, profile.mix, 100.0)?,
             history: share("getlinklist_history"),
             read_uncorrelated: share("read_uncorr_blend"),
             write_uncorrelated: share("write_uncorr_blend"),

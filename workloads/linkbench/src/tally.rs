@@ -1,62 +1,64 @@
 //! Counts the rows that clients and loaders have inserted and deleted.
 
+use std::fs::File;
+use std::sync::Arc;
+
+use rumba_engine_api::error::EngineError;
 use rumba_engine_api::workload::State;
-use rumba_workload_kit::tallies::{self, state_of, sums_of};
+use rumba_workload_kit::ledger::{Account, Entry, Ledger};
 
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};
-use crate::profile::Kind;
 
-/// The counters, by position.
-#[derive(Clone, Copy, Debug)]
-enum Of {
-    LinksAdded,
-    NodesAdded,
-    NodesDeleted,
-    LinkAddsInDoubt,
-    NodeAddsInDoubt,
-    NodeDeletesInDoubt,
-    Bytes,
-    LoadedLinkBytes,
+rumba_workload_kit::counters! {
+    /// The sums over all tallies. Counts in doubt stay in doubt for a reader of a copy of the data, who knows no more.
+    Sums at Of {
+        /// Links that clients inserted; no link is ever expunged.
+        links_added: LinksAdded,
+        /// Nodes that clients added.
+        nodes_added: NodesAdded,
+        /// Nodes that clients deleted.
+        nodes_deleted: NodesDeleted,
+        /// Operations that may or may not have inserted a link: begun, and not known to have ended.
+        link_adds_in_doubt: LinkAddsInDoubt,
+        /// Operations that may or may not have added a node.
+        node_adds_in_doubt: NodeAddsInDoubt,
+        /// Operations that may or may not have deleted a node.
+        node_deletes_in_doubt: NodeDeletesInDoubt,
+        /// Logical bytes in the database.
+        bytes: Bytes,
+        /// The link bytes that loaders wrote, without index entries.
+        loaded_link_bytes: LoadedLinkBytes,
+    }
 }
 
-/// The names of the sums, in order, under which they are stored with a copy of the data.
-/// Counts in doubt stay in doubt, because a reader of the copy knows no more.
-const NAMES: [&str; 8] = [
-    "links_added",
-    "nodes_added",
-    "nodes_deleted",
-    "link_adds_in_doubt",
-    "node_adds_in_doubt",
-    "node_deletes_in_doubt",
-    "bytes",
-    "loaded_link_bytes",
-];
+/// The kind of a client's write to a row; its number is the note's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    PutLink,
+    HideLink,
+    AddNode,
+    UpdateNode,
+    DeleteNode,
+}
 
-/// The sums over all tallies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
-    /// Links that clients inserted; no link is ever expunged.
-    pub links_added: u64,
-    /// Nodes that clients added.
-    pub nodes_added: u64,
-    /// Nodes that clients deleted.
-    pub nodes_deleted: u64,
-    /// Operations that may or may not have inserted a link: begun, and not known to have ended.
-    pub link_adds_in_doubt: u64,
-    /// Operations that may or may not have added a node.
-    pub node_adds_in_doubt: u64,
-    /// Operations that may or may not have deleted a node.
-    pub node_deletes_in_doubt: u64,
-    /// Logical bytes in the database.
-    pub bytes: u64,
-    /// The link bytes that loaders wrote, without index entries.
-    pub loaded_link_bytes: u64,
+impl Write {
+    const ALL: [Self; 5] = [Self::PutLink, Self::HideLink, Self::AddNode, Self::UpdateNode, Self::DeleteNode];
+
+    /// Its number in the ledger's file.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// By its number.
+    pub fn of_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|write| write.number() == number)
+    }
 }
 
 /// The tallies of one instance.
 #[derive(Debug)]
 pub struct Tallies {
-    all: tallies::Tallies<{ NAMES.len() }>,
+    ledger: Ledger<{ Sums::NAMES.len() }>,
     /// Logical bytes of a node of average payload.
     mean_node_bytes: u64,
 }
@@ -64,55 +66,49 @@ pub struct Tallies {
 impl Tallies {
     /// No tallies yet, over nodes with this mean payload in bytes.
     pub fn new(mean_node_payload: f64) -> Self {
-        Self { all: Default::default(), mean_node_bytes: node_bytes(mean_node_payload.round() as usize) }
+        Self { ledger: Ledger::new(Sums::NAMES), mean_node_bytes: node_bytes(mean_node_payload.round() as usize) }
     }
 
     /// A tally for one client or loader.
     pub fn open(&self) -> Tally {
-        Tally { numbers: self.all.open(), mean_node_bytes: self.mean_node_bytes }
+        self.open_with(None, 0)
+    }
+
+    /// The tally of the client with this number, which also appends its writes to a file if there is one.
+    pub fn open_with(&self, file: Option<&Arc<File>>, client: u32) -> Tally {
+        Tally { account: self.ledger.open_with(file, client), mean_node_bytes: self.mean_node_bytes }
     }
 
     /// The sums as of now.
     pub fn sums(&self) -> Sums {
-        let all = self.all.sums();
-        let sum = |of: Of| all[of as usize].cast_unsigned();
-        Sums {
-            links_added: sum(Of::LinksAdded),
-            nodes_added: sum(Of::NodesAdded),
-            nodes_deleted: sum(Of::NodesDeleted),
-            link_adds_in_doubt: sum(Of::LinkAddsInDoubt),
-            node_adds_in_doubt: sum(Of::NodeAddsInDoubt),
-            node_deletes_in_doubt: sum(Of::NodeDeletesInDoubt),
-            bytes: all[Of::Bytes as usize].max(0).cast_unsigned(),
-            loaded_link_bytes: sum(Of::LoadedLinkBytes),
-        }
+        self.ledger.sums()
     }
 
     /// The sums as of now, by name.
     pub fn state(&self) -> State {
-        state_of(NAMES, self.all.sums())
+        self.ledger.state()
     }
 
     /// Adds sums that another process has given.
     ///
     /// # Errors
     /// The name of one that is missing; nothing is added then.
-    pub fn restore(&self, state: &State) -> Result<(), &'static str> {
-        sums_of(NAMES, state).map(|sums| self.all.add(sums))
+    pub fn restore(&self, state: &State) -> Result<(), EngineError> {
+        self.ledger.restore(state)
     }
 }
 
 /// One client's or loader's tally: its only writer.
 #[derive(Debug)]
 pub struct Tally {
-    numbers: tallies::Tally<{ NAMES.len() }>,
+    account: Account<{ Sums::NAMES.len() }>,
     mean_node_bytes: u64,
 }
 
 impl Tally {
     #[inline]
     fn add(&mut self, of: Of, change: i64) {
-        self.numbers.add(of as usize, change);
+        self.account.add(of as usize, change);
     }
 
     /// A batch was loaded: its logical bytes, and those of its links without index entries.
@@ -121,26 +117,38 @@ impl Tally {
         self.add(Of::LoadedLinkBytes, link_bytes as i64);
     }
 
-    /// An operation of this type begins: until [`Tally::known`] its outcome is in doubt.
+    /// A write begins: its outcome is in doubt until it ends.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     #[inline]
-    pub fn begin(&mut self, kind: Kind) {
-        self.doubt(kind, 1);
+    pub fn begin(&mut self, write: Write, entry: impl FnOnce() -> Entry) -> Result<(), EngineError> {
+        let doubt = match write {
+            Write::PutLink => Some(Of::LinkAddsInDoubt as usize),
+            Write::AddNode => Some(Of::NodeAddsInDoubt as usize),
+            Write::DeleteNode => Some(Of::NodeDeletesInDoubt as usize),
+            Write::HideLink | Write::UpdateNode => None,
+        };
+        self.account.begin(write.number(), doubt, entry)
     }
 
-    /// The outcome of the operation is known.
+    /// Ends a write: acknowledged if `done` returns how to complete its entry, and without an effect if it returns none.
+    /// After an error the write is undone or stays in doubt.
+    ///
+    /// # Errors
+    /// The error of the write; the file cannot be written.
     #[inline]
-    pub fn known(&mut self, kind: Kind) {
-        self.doubt(kind, -1);
-    }
-
-    #[inline]
-    fn doubt(&mut self, kind: Kind, change: i64) {
-        match kind {
-            Kind::AddLink | Kind::UpdateLink => self.add(Of::LinkAddsInDoubt, change),
-            Kind::AddNode => self.add(Of::NodeAddsInDoubt, change),
-            Kind::DeleteNode => self.add(Of::NodeDeletesInDoubt, change),
-            _ => {}
+    pub fn end<T, Complete: FnOnce(&mut Entry)>(
+        &mut self,
+        result: Result<T, EngineError>,
+        done: impl FnOnce(&T) -> Option<Complete>,
+    ) -> Result<T, EngineError> {
+        let result = self.account.settle(result)?;
+        match done(&result) {
+            Some(complete) => self.account.acknowledge(complete)?,
+            None => self.account.undo()?,
         }
+        Ok(result)
     }
 
     /// A link with a payload of this many bytes was written. If the store does not report the growth, the tally assumes
@@ -178,7 +186,6 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const REPORTED: Written = Written { there: true, growth: Some(-30) };
@@ -196,25 +203,6 @@ mod tests {
         let sums = tallies.sums();
         assert_eq!((sums.links_added, sums.nodes_added, sums.loaded_link_bytes), (1, 1, 400));
         assert_eq!(sums.bytes, 5000 + 100 + 2 * 47 - 30);
-    }
-
-    #[test]
-    fn sums_go_to_another_process_whole_or_not_at_all() {
-        let (loaded, started) = (Tallies::new(100.0), Tallies::new(100.0));
-        loaded.open().loaded(5000, 400);
-        let mut client = loaded.open();
-        client.node_deleted(REPORTED);
-        client.begin(Kind::AddLink);
-        let state = loaded.state();
-        started.restore(&state).unwrap();
-        assert_eq!(started.sums(), loaded.sums());
-        for missing in state.keys() {
-            let mut partial = state.clone();
-            partial.remove(missing);
-            let untouched = Tallies::new(100.0);
-            assert_eq!(untouched.restore(&partial), Err(missing.as_str()));
-            assert_eq!(untouched.sums(), Sums::default());
-        }
     }
 
     #[test]

@@ -7,13 +7,12 @@ use std::ops::Range;
 
 use rumba_engine_api::check::Check;
 use rumba_engine_api::error::EngineError;
+use rumba_workload_kit::ledger::RowCount;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
 use crate::hash::hash;
 
 mod rows;
-
-pub use rows::Rows;
 
 /// Rows read at once.
 const PAGE: u64 = 1024;
@@ -218,9 +217,9 @@ pub struct Expected {
     /// How many link types were loaded.
     pub link_types: u64,
     /// The rows of the link table.
-    pub links: Rows,
+    pub links: RowCount,
     /// The rows of the node table.
-    pub nodes: Rows,
+    pub nodes: RowCount,
 }
 
 /// Checks that the tables hold the counted writes, and that they agree with each other.

@@ -256,50 +256,7 @@ const NODE_CHECK: &str = "every node has the type and a version that were writte
 const LINK_ROWS_CHECK: &str = "the links are as many as loaded and inserted";
 const COUNT_CHECK: &str = "every count equals its visible links";
 const INDEX_CHECK: &str = "the index entries of every id equal its links";
-
-#[test]
-fn verification_finds_a_wrong_count() {
-    let wrong = found(|store| {
-        let key = some(store, COUNTS);
-        store.rows.get_mut(&key).unwrap()[0] += 1;
-    });
-    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 1)]);
-}
-
-#[test]
-fn verification_finds_a_lost_count_and_a_count_without_links() {
-    let wrong = found(|store| {
-        let key = some(store, COUNTS);
-        let value = store.rows.remove(&key).unwrap();
-        let mut no_user = key.1.clone();
-        no_user[..8].copy_from_slice(&999_999u64.to_be_bytes());
-        store.rows.insert((COUNTS, no_user), value);
-    });
-    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 2)]);
-}
-
-#[test]
-fn verification_finds_a_lost_and_an_altered_index_entry() {
-    let wrong = found(|store| {
-        let key = some(store, INDEX);
-        store.rows.remove(&key);
-    });
-    assert_eq!(wrong, [(INDEX_CHECK.to_owned(), 1)]);
-    let wrong = found(|store| {
-        let key = some(store, INDEX);
-        store.rows.get_mut(&key).unwrap()[0] ^= 1;
-    });
-    assert_eq!(wrong, [(INDEX_CHECK.to_owned(), 1)]);
-}
-
-#[test]
-fn verification_finds_a_lost_link_in_both_joins() {
-    let wrong = found(|store| {
-        let key = some(store, LINKS);
-        store.rows.remove(&key);
-    });
-    assert_eq!(wrong, [LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK].map(|name| (name.to_owned(), 1)));
-}
+const TYPE_CHECK: &str = "every row has a known link type";
 
 /// Loses a visible link like a lost transaction: from all three tables, which then agree.
 fn lose_link(store: &mut support::memory::Store) {
@@ -317,32 +274,50 @@ fn lose_link(store: &mut support::memory::Store) {
     count[..8].copy_from_slice(&less.to_le_bytes());
 }
 
-#[test]
-fn verification_finds_a_link_lost_from_all_three_tables() {
-    assert_eq!(found(lose_link), [(LINK_ROWS_CHECK.to_owned(), 1)]);
+/// Copies a row of each of these tables with other bytes in its key.
+fn copy_rows(store: &mut support::memory::Store, tables: &[(usize, usize)], bytes: u64) {
+    for &(table, at) in tables {
+        let mut key = some(store, table);
+        let value = store.rows[&key].clone();
+        key.1[at..at + 8].copy_from_slice(&bytes.to_be_bytes());
+        store.rows.insert(key, value);
+    }
 }
 
 #[test]
-fn verification_finds_a_lost_node_and_one_that_came_back() {
-    let lost = found(|store| {
-        let key = some(store, NODES);
-        store.rows.remove(&key);
-    });
-    assert_eq!(lost, [(NODE_ROWS_CHECK.to_owned(), 1)]);
-    let back = found(|store| {
-        let value = store.rows[&some(store, NODES)].clone();
-        store.rows.insert((NODES, 999_999u64.to_be_bytes().into()), value);
-    });
-    assert_eq!(back, [(NODE_ROWS_CHECK.to_owned(), 1)]);
+fn verification_finds_each_kind_of_damage() {
+    /// Its name, what it does, and the checks that fail, with their numbers of violations.
+    type Damage = (&'static str, fn(&mut support::memory::Store), &'static [(&'static str, u64)]);
+    fn value(store: &mut support::memory::Store, table: usize) -> &mut Vec<u8> {
+        let key = some(store, table);
+        store.rows.get_mut(&key).unwrap()
+    }
+    fn lose(store: &mut support::memory::Store, table: usize) {
+        let key = some(store, table);
+        store.rows.remove(&key).unwrap();
+    }
+    let damages: [Damage; 11] = [
+        ("wrong count", |store| value(store, COUNTS)[0] += 1, &[(COUNT_CHECK, 1)]),
+        ("lost count", |store| lose(store, COUNTS), &[(COUNT_CHECK, 1)]),
+        ("count without links", |store| copy_rows(store, &[(COUNTS, 0)], 999_999), &[(COUNT_CHECK, 1)]),
+        ("lost index entry", |store| lose(store, INDEX), &[(INDEX_CHECK, 1)]),
+        ("altered index entry", |store| value(store, INDEX)[0] ^= 1, &[(INDEX_CHECK, 1)]),
+        ("lost link", |store| lose(store, LINKS), &[(LINK_ROWS_CHECK, 1), (COUNT_CHECK, 1), (INDEX_CHECK, 1)]),
+        ("link lost from all three tables", lose_link, &[(LINK_ROWS_CHECK, 1)]),
+        ("lost node", |store| lose(store, NODES), &[(NODE_ROWS_CHECK, 1)]),
+        ("node that came back", |store| copy_rows(store, &[(NODES, 0)], 999_999), &[(NODE_ROWS_CHECK, 1)]),
+        ("zeroed node", |store| value(store, NODES).fill(0), &[(NODE_CHECK, 1)]),
+        ("rows of an unwritten type", |store| copy_rows(store, &[(LINKS, 0), (COUNTS, 8)], 5), &[(TYPE_CHECK, 2)]),
+    ];
+    for (name, damage, expected) in damages {
+        let wrong = found(damage);
+        let wrong: Vec<(&str, u64)> = wrong.iter().map(|(name, wrong)| (name.as_str(), *wrong)).collect();
+        assert_eq!(wrong, expected, "{name}");
+    }
 }
 
 #[test]
-fn verification_finds_zeroed_and_unreadable_nodes() {
-    let zeros = found(|store| {
-        let key = some(store, NODES);
-        store.rows.get_mut(&key).unwrap().fill(0);
-    });
-    assert_eq!(zeros, [(NODE_CHECK.to_owned(), 1)]);
+fn verification_reports_an_unreadable_node() {
     let bound = bind(&[("maxid1", "3000")]);
     let memory = Memory::default();
     load(bound.as_ref(), &mut || memory.session(), 1);
@@ -356,8 +331,7 @@ fn verification_finds_zeroed_and_unreadable_nodes() {
 fn tables_that_lost_everything_do_not_pass() {
     let nothing = found(|store| store.rows.clear());
     let names: Vec<&str> = nothing.iter().map(|(name, _)| name.as_str()).collect();
-    let types = "every row has a known link type";
-    assert_eq!(names, [NODE_ROWS_CHECK, NODE_CHECK, LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK, types]);
+    assert_eq!(names, [NODE_ROWS_CHECK, NODE_CHECK, LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK, TYPE_CHECK]);
     let (bound, sqlite) = (bind(&[("maxid1", "3000")]), Sqlite::new());
     bound.create_schema(&mut sqlite.session()).unwrap();
     assert_eq!(wrong(bound.verify(sqlite.session()).unwrap()).len(), 6);
@@ -439,19 +413,6 @@ fn conflicting_load_is_retried_without_an_open_transaction() {
         assert_eq!(rows, bound.expected_rows());
         assert_right(&bound.verify(memory.session()).unwrap());
     }
-}
-
-#[test]
-fn verification_finds_rows_of_an_unwritten_type() {
-    let wrong = found(|store| {
-        for (space, at) in [(LINKS, 0), (COUNTS, 8)] {
-            let mut key = some(store, space);
-            let value = store.rows[&key].clone();
-            key.1[at..at + 8].copy_from_slice(&5u64.to_be_bytes());
-            store.rows.insert(key, value);
-        }
-    });
-    assert_eq!(wrong, [("every row has a known link type".to_owned(), 2)]);
 }
 
 #[test]

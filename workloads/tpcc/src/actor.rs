@@ -3,9 +3,10 @@
 use rumba_engine_api::error::EngineError;
 
 use crate::draw::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
+use crate::entry::{Done, Write};
 use crate::rules::missing;
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
-use crate::tally::{Done, Tally, Write};
+use crate::tally::Tally;
 
 /// A store, and the tally of its answers.
 pub struct Actor<S> {
@@ -45,21 +46,21 @@ impl<S: Store> Actor<S> {
             Ok(Ordered::Committed { order: number, .. }) => Some(Done::Order(order, number)),
             _ => None,
         };
-        self.ended(Write::Order, ordered, done)
+        self.ended(ordered, done)
     }
 
     pub async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
         self.tally.begins(Write::Payment)?;
         let paid = self.store.payment(payment).await;
         let done = paid.as_ref().ok().map(|paid| Done::Payment(payment, paid.customer));
-        self.ended(Write::Payment, paid, done)
+        self.ended(paid, done)
     }
 
     pub async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         self.tally.begins(Write::Delivery)?;
         let delivered = self.store.delivery(delivery).await;
         let done = delivered.as_ref().ok().map(|delivered| Done::Delivery(delivery, *delivered));
-        self.ended(Write::Delivery, delivered, done)
+        self.ended(delivered, done)
     }
 
     pub async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
@@ -71,14 +72,9 @@ impl<S: Store> Actor<S> {
     }
 
     /// Tallies a known outcome; an unknown one stays in doubt.
-    fn ended<T>(
-        &mut self,
-        write: Write,
-        result: Result<T, EngineError>,
-        done: Option<Done<'_>>,
-    ) -> Result<T, EngineError> {
+    fn ended<T>(&mut self, result: Result<T, EngineError>, done: Option<Done<'_>>) -> Result<T, EngineError> {
         if !matches!(result, Err(EngineError::CutOff(_) | EngineError::Lost(_))) {
-            self.tally.ended(write, done)?;
+            self.tally.ended(done)?;
         }
         result
     }

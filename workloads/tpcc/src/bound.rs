@@ -12,6 +12,7 @@ use rumba_engine_api::rate::Rate;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LeastClients, LoadStage, OpInfo, Ops, ResponseLimit, State};
+use rumba_workload_kit::ledger::number_in;
 
 use crate::data_set::DataSet;
 use crate::draw::Constants;
@@ -264,11 +265,10 @@ impl Bound for TpcCBound {
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
-        let missing = |name: String| EngineError::failed("tpcc's state", format!("{name} is missing in it"));
-        let clients = state.get(CLIENTS).ok_or_else(|| missing(CLIENTS.to_owned()))?;
-        self.tallies.restore(state).map_err(missing)?;
+        let clients = number_in(state, CLIENTS)?;
+        self.tallies.restore(state)?;
         // A process that restores its own state already has as many clients.
-        self.opened.fetch_max(u32::try_from(*clients).unwrap_or(u32::MAX), Relaxed);
+        self.opened.fetch_max(u32::try_from(clients).unwrap_or(u32::MAX), Relaxed);
         Ok(())
     }
 

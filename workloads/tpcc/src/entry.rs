@@ -1,12 +1,34 @@
-//! The journal's entry for an acknowledged transaction.
+//! The ledger's entry for an acknowledged transaction.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rumba_engine_api::acid::Entry;
 use rumba_engine_api::value::DateTime;
+use rumba_workload_kit::ledger::Entry;
 
+use crate::draw::{self, Delivery, NewOrder};
 use crate::scale::DISTRICTS;
-use crate::tally::{Done, Write};
+use crate::store::Delivered;
+
+/// A transaction that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new order.
+    Order,
+    /// A payment.
+    Payment,
+    /// A delivery.
+    Delivery,
+}
+
+/// The result of an acknowledged transaction.
+pub enum Done<'a> {
+    /// An order, and its number.
+    Order(&'a NewOrder, i64),
+    /// A payment, and its customer's number.
+    Payment(&'a draw::Payment, i64),
+    /// A delivery, and its orders.
+    Delivery(&'a Delivery, Delivered),
+}
 
 /// The number of a transaction's type in a data set.
 pub fn kind(set: u32, write: Write) -> u32 {
@@ -78,7 +100,7 @@ impl Entered {
         }
     }
 
-    /// As a journal keeps it.
+    /// As the ledger's file keeps it.
     pub fn words(&self) -> Entry {
         let mut entry = Entry::default();
         let mut put = |words: &[u32]| entry[..words.len()].copy_from_slice(words);
@@ -97,7 +119,7 @@ impl Entered {
         entry
     }
 
-    /// From a journal.
+    /// From the ledger's file.
     pub fn from_words(write: Write, entry: &Entry) -> Self {
         let word = |place: usize| entry[place];
         match write {

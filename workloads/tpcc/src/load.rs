@@ -10,7 +10,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_engine_api::value::DateTime;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
+use rumba_workload_kit::{Random, Retry, below, stream_seed};
 
 use crate::chunk::{Chunk, ORDERS, ROWS};
 use crate::data_set::DataSet;
@@ -22,9 +22,6 @@ use crate::settings::Config;
 use crate::sql::SqlLoader;
 use crate::stage::Stage;
 use crate::tables::Table;
-
-/// Retries of one chunk, or of one index: minutes of waiting. A load that leaves either out would be worse than a slow one.
-const RETRIES: u32 = 60_000;
 
 /// The shared state of an instance's loaders: each touches it once for each run of chunks, and for each index.
 #[derive(Debug, Default)]
@@ -132,7 +129,7 @@ pub struct RowLoader {
 impl RowLoader {
     /// A loader that takes its share.
     pub fn new(loader: Loader, config: &Config, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
-        let (retry, stage) = (retry(at, seed), Stage::default());
+        let (retry, stage) = (Retry::of_loader(at, seed), Stage::default());
         Self { loader, config: *config, progress, seed, run: 0..0, stage, staged: None, retry }
     }
 
@@ -145,10 +142,6 @@ impl RowLoader {
             self.run = self.progress.next_run(&self.config)?;
         }
     }
-}
-
-fn retry(at: ClientAddress, seed: u64) -> Retry {
-    Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1))
 }
 
 impl Worker for RowLoader {
@@ -171,13 +164,7 @@ impl Worker for RowLoader {
         let Some((set, _, rows)) = self.staged else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.loader.load(set, &self.stage).await {
-            if !error.is_conflict() {
-                return Err(explained("the rows at hand were written", error));
-            }
-            if !self.retry.wait(retries + 1, &error).await {
-                return Err(given_up("rows were", retries, &error));
-            }
-            retries += 1;
+            self.retry.load("rows", &mut retries, error).await?;
         }
         self.staged = None;
         Ok(Op { rows, retries, failed: false })
@@ -186,22 +173,6 @@ impl Worker for RowLoader {
     fn statements(&mut self) -> StatementCounts {
         self.loader.statements()
     }
-}
-
-/// Turns a lost connection into the end of the load, because it is unknown whether the request was carried out.
-fn explained(done: &str, error: EngineError) -> EngineError {
-    match error {
-        EngineError::CutOff(why) => {
-            let words = format!("{why}; whether {done} is not known, so the load cannot go on: run it again");
-            EngineError::failed("load", words)
-        }
-        other => other,
-    }
-}
-
-fn given_up(what: &str, retries: u32, error: &EngineError) -> EngineError {
-    let words = format!("{what} given up after {retries} retries ({error}); load with fewer loaders");
-    EngineError::failed("load", words)
 }
 
 /// A loader of indexes: each is of one table, so that loaders make several at once.
@@ -219,7 +190,7 @@ impl IndexLoader {
     /// A loader that takes its share.
     pub fn new(loader: Loader, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
         let makes = at.client < loader.index_loaders();
-        Self { loader, progress, makes, index: None, retry: retry(at, seed) }
+        Self { loader, progress, makes, index: None, retry: Retry::of_loader(at, seed) }
     }
 }
 
@@ -235,13 +206,7 @@ impl Worker for IndexLoader {
         let Some(index) = self.index else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.loader.build_index(index).await {
-            if !error.is_conflict() {
-                return Err(explained("the index at hand was made", error));
-            }
-            if !self.retry.wait(retries + 1, &error).await {
-                return Err(given_up("an index was", retries, &error));
-            }
-            retries += 1;
+            self.retry.load("index entries", &mut retries, error).await?;
         }
         self.index = None;
         Ok(Op { rows: 0, retries, failed: false })

@@ -95,14 +95,11 @@ impl<S: Store> Worker for Terminal<S> {
         loop {
             match self.actor.perform(&input).await {
                 Ok(rows) => return Ok(Op { rows, retries, failed: false }),
-                Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
-                Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1, &error).await {
+                Err(error) => {
+                    if !self.retry.operation(&mut retries, error).await? {
                         return Ok(Op { rows: 0, retries, failed: true });
                     }
-                    retries += 1;
                 }
-                Err(error) => return Err(error),
             }
         }
     }

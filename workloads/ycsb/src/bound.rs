@@ -1,8 +1,9 @@
 //! YCSB with its settings taken.
 
+use std::fs::File;
 use std::sync::Arc;
 
-use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_engine_api::acid::{Acid, Found, Promise, Sessions};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, Schema, Session};
 use rumba_engine_api::error::EngineError;
@@ -10,12 +11,11 @@ use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
-use rumba_workload_kit::journal::Notes;
+use rumba_workload_kit::ledger::{Entries, number_in};
 
 use crate::conditions::conditions;
 use crate::document_store::{DocumentLoader, DocumentStore, collection};
 use crate::inserted::Inserted;
-use crate::journal::Journaling;
 use crate::kv_store::KvStore;
 use crate::load::{Loader, Progress};
 use crate::profile::Kind;
@@ -25,7 +25,7 @@ use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
 use crate::sql_text::create;
 use crate::store::Store;
 use crate::stream::Stream;
-use crate::tally::Tallies;
+use crate::tally::{Tallies, Tally};
 use crate::verify::{Expected, verify};
 
 /// The operation types, in the order of [`Kind::ALL`]. A mix has only those that occur in it.
@@ -64,25 +64,27 @@ impl YcsbBound {
         kv_store(session, &self.config)
     }
 
-    /// A client over a store.
-    fn stream<S: Store + 'static>(&self, store: S, at: ClientAddress, seed: u64) -> Box<dyn Client> {
-        let (config, inserted) = (self.config.clone(), self.inserted.clone());
-        Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
+    fn stream<S: Store + 'static>(&self, store: S, at: ClientAddress, seed: u64, tally: Tally) -> Box<dyn Client> {
+        Box::new(Stream::new(store, self.config.clone(), self.inserted.clone(), tally, at, seed))
     }
 
-    /// The same client with a journal of acknowledged writes.
-    fn journaling<S: Store + 'static>(
+    /// A client of the mix, which also appends its writes to the ledger's file if there is one.
+    fn client_with(
         &self,
-        store: S,
+        session: Session,
         at: ClientAddress,
         seed: u64,
-        journal: Box<dyn Journal>,
-    ) -> Box<dyn Client> {
-        let notes = Notes::new(journal, self.tallies.began());
-        self.stream(Journaling::new(store, self.config.clone(), notes), at, seed)
+        file: Option<&Arc<File>>,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let (config, tally) = (&self.config, self.tallies.client(file, at.client));
+        Ok(match session {
+            Session::Kv(session) => self.stream(self.kv(session), at, seed, tally),
+            Session::Sql(session) => self.stream(SqlStore::new(session, needs(config))?, at, seed, tally),
+            Session::Document(session) => self.stream(DocumentStore::new(session, config.fields), at, seed, tally),
+        })
     }
 
-    /// Checks all data that a session shows; after a kill, with the journal's findings.
+    /// Checks all data that a session shows; after a kill, with the findings of the ledger's file.
     fn prove(
         &self,
         session: Session,
@@ -172,7 +174,7 @@ impl Bound for YcsbBound {
     }
 
     fn logical_bytes(&self) -> u64 {
-        self.tallies.sums().bytes
+        self.tallies.sums().bytes.max(0).cast_unsigned()
     }
 
     fn state(&self) -> State {
@@ -182,20 +184,14 @@ impl Bound for YcsbBound {
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
-        let missing = |name: &str| EngineError::failed("ycsb's state", format!("{name} is missing in it"));
-        let next = *state.get(NEXT_RECORD).ok_or_else(|| missing(NEXT_RECORD))?;
-        self.tallies.restore(state).map_err(missing)?;
+        let next = number_in(state, NEXT_RECORD)?;
+        self.tallies.restore(state)?;
         self.inserted.set(next);
         Ok(())
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        let config = &self.config;
-        Ok(match session {
-            Session::Kv(session) => self.stream(self.kv(session), at, seed),
-            Session::Sql(session) => self.stream(SqlStore::new(session, needs(config))?, at, seed),
-            Session::Document(session) => self.stream(DocumentStore::new(session, config.fields), at, seed),
-        })
+        self.client_with(session, at, seed, None)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
@@ -215,25 +211,18 @@ impl Acid for YcsbBound {
         Ok(Vec::new())
     }
 
-    fn journaled(
+    fn recorded(
         &self,
         session: Session,
         at: ClientAddress,
         seed: u64,
-        journal: Box<dyn Journal>,
+        ledger: &Arc<File>,
     ) -> Result<Box<dyn Client>, EngineError> {
-        let config = &self.config;
-        Ok(match session {
-            Session::Kv(session) => self.journaling(self.kv(session), at, seed, journal),
-            Session::Sql(session) => self.journaling(SqlStore::new(session, needs(config))?, at, seed, journal),
-            Session::Document(session) => {
-                self.journaling(DocumentStore::new(session, config.fields), at, seed, journal)
-            }
-        })
+        self.client_with(session, at, seed, Some(ledger))
     }
 
-    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
-        let mut left = RecoveryCheck::new(journaled, self.tallies.first_writer(), self.config.keys);
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError> {
+        let mut left = RecoveryCheck::new(&Entries::read(ledger)?, self.tallies.first_writer(), self.config.keys);
         let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: None };
         let checks = self.prove(sessions()?, &expected, Some(&mut left))?;
         let (acknowledged, lost, examples) = left.end();

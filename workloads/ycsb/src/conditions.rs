@@ -1,9 +1,9 @@
 //! The facts about the records and the mix that a reader of the numbers must know.
 
-use crate::choice::Requests;
 use crate::lengths::Lengths;
 use crate::profile::Kind;
-use crate::settings::{Config, ScanLengths};
+use crate::requests::{Requests, ScanLengths};
+use crate::settings::Config;
 use crate::value::LONG;
 
 /// The conditions, by name.

@@ -7,7 +7,7 @@
 //! - `value` makes fields that identify their author, with lengths drawn by `lengths`.
 //! - `tally` and `watched` remember acknowledged writes; `short_scans` remembers scans that returned fewer records than
 //!   requested. `verify` checks the table against them.
-//! - For kill tests, a `journal` records the acknowledged writes, and `recovered` compares it with the remaining data.
+//! - After a kill, `recovered` compares the ledger's file with the remaining data.
 #![warn(missing_docs)]
 
 mod bound;
@@ -16,7 +16,6 @@ mod conditions;
 mod conformance;
 mod document_store;
 mod inserted;
-mod journal;
 mod keys;
 mod kv_store;
 mod lengths;
@@ -25,6 +24,7 @@ mod oracle;
 mod profile;
 mod record;
 mod recovered;
+mod requests;
 mod settings;
 mod short_scans;
 mod sql_store;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Retry, client_seed, stream_seed};
+use rumba_workload_kit::Retry;
 
 use crate::settings::Config;
 use crate::store::{Load, Values};
@@ -18,9 +18,6 @@ use crate::value::{Author, Owner, put_value};
 pub const BATCH: u64 = 1000;
 /// Bytes that are written together, about.
 const BATCH_BYTES: f64 = 1_048_576.0;
-/// Retries of one batch: some five minutes of waiting. A load that leaves records out would be worse than a slow one.
-const RETRIES: u32 = 60_000;
-
 /// The shared state of an instance's loaders: each touches it once per batch.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -52,8 +49,7 @@ impl<S: Load> Loader<S> {
     ) -> Self {
         let batch = batch::<S>(&config);
         let values = Values::with_room(config.fields, config.longest_record());
-        // Loaders in conflict must not wait in step, so their pauses differ.
-        let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));
+        let retry = Retry::of_loader(at, seed);
         Self { store, config, progress, tally, batch, values, bytes: 0, staged: None, retry }
     }
 
@@ -95,14 +91,7 @@ impl<S: Load> Worker for Loader<S> {
         let Some(records) = self.staged.clone() else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.store.load_staged().await {
-            if !error.is_conflict() {
-                return Err(explained(error));
-            }
-            if !self.retry.wait(retries + 1, &error).await {
-                let words = format!("records were given up after {retries} retries ({error}); load with fewer loaders");
-                return Err(EngineError::failed("load", words));
-            }
-            retries += 1;
+            self.retry.load("records", &mut retries, error).await?;
         }
         self.staged = None;
         self.tally.loaded(self.bytes);
@@ -111,19 +100,6 @@ impl<S: Load> Worker for Loader<S> {
 
     fn statements(&mut self) -> StatementCounts {
         self.store.statements()
-    }
-}
-
-/// Turns a lost connection into the end of the load, because it is unknown whether the records are in the database.
-fn explained(error: EngineError) -> EngineError {
-    match error {
-        EngineError::CutOff(why) => EngineError::failed(
-            "load",
-            format!(
-                "{why}; whether the records at hand were written is not known, so the load cannot go on: run it again"
-            ),
-        ),
-        other => other,
     }
 }
 

@@ -2,20 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rumba_engine_api::acid::{Entry, Journaled};
 use rumba_engine_api::check::keep_example;
-use rumba_workload_kit::journal::{Noted, lost};
+use rumba_workload_kit::ledger::{self, Entries, Noted, lost};
 
-use crate::journal::{Entered, Write as Kind};
 use crate::keys::KeyForm;
+use crate::tally::{Entered, INSERT};
 use crate::value::Author;
 
 /// A write with its author.
 type Write = Noted<Author>;
 
-/// The writes that must be present by the journal, and those found missing.
+/// The writes that must be present by the ledger, and those found missing.
 pub struct RecoveryCheck {
-    /// The writers of the journal have numbers from this one on.
+    /// The writers of the ledger's file have numbers from this one on.
     first_writer: u32,
     /// The updates of each field of a record.
     updates: HashMap<(u64, u32), Vec<Write>>,
@@ -33,44 +32,39 @@ pub struct RecoveryCheck {
 }
 
 impl RecoveryCheck {
-    /// For a journal whose writers have numbers from `first_writer` on.
-    pub fn new(journaled: &Journaled, first_writer: u32, keys: KeyForm) -> Self {
+    /// For the file of a ledger whose writers have numbers from `first_writer` on.
+    pub fn new(entries: &Entries, first_writer: u32, keys: KeyForm) -> Self {
         let mut left = Self {
             first_writer,
             updates: HashMap::new(),
             inserts: HashMap::new(),
             missing: HashMap::new(),
-            inserts_in_doubt: journaled.in_doubt_of(Kind::Insert.number()),
+            inserts_in_doubt: entries.in_doubt_of(INSERT),
             inserted: 0,
-            acknowledged: journaled.acknowledged.len() as u64,
+            acknowledged: entries.acknowledged.len() as u64,
             lost: HashSet::new(),
             examples: Vec::new(),
             writes: Vec::new(),
         };
-        journaled.acknowledged.iter().chain(journaled.in_doubt()).for_each(|(kind, words)| left.enter(*kind, words));
+        entries.all().for_each(|write| left.enter(write));
         let acknowledged = left.inserts.iter().filter(|(_, insert)| insert.ended_ns.is_some());
         left.missing = acknowledged.map(|(record, _)| (keys.key(*record).bytes().into(), *record)).collect();
         left.inserted = left.missing.len() as u64;
         left
     }
 
-    fn enter(&mut self, kind: u32, words: &Entry) {
-        let Entered { record, fields, author, began_ns, ended_ns } = Entered::of_words(words);
-        if author == Author::LOADER {
-            // The write is in doubt, and its values do not identify their author.
+    fn enter(&mut self, write: &ledger::Write) {
+        let Entered { record, fields, noted } = Entered::of(write);
+        if write.kind == INSERT {
+            self.inserts.insert(record, noted);
             return;
         }
-        let write = Write { mark: author, began_ns, ended_ns: (ended_ns > 0).then_some(ended_ns) };
-        if kind == Kind::Insert.number() {
-            self.inserts.insert(record, write);
-            return;
-        }
-        for field in fields.0..fields.1 {
-            self.updates.entry((record, field)).or_default().push(write);
+        for field in fields {
+            self.updates.entry((record, field)).or_default().push(noted);
         }
     }
 
-    /// Whether the author may be one of the journal's writers.
+    /// Whether the author may be one of the ledger's writers.
     pub fn may_have_written(&self, author: Author) -> bool {
         author.writer >= self.first_writer && author.version > 0
     }
@@ -124,9 +118,8 @@ impl RecoveryCheck {
 
 #[cfg(test)]
 mod tests {
-    use rumba_engine_api::acid::Note;
-
     use super::*;
+    use crate::tally::UPDATE;
 
     const FIRST: u32 = 5;
     const RECORD: u64 = 77;
@@ -137,24 +130,29 @@ mod tests {
         Author { writer, version }
     }
 
-    fn update(author: Author, began_ns: u64, ended_ns: u64) -> (u32, Entry) {
-        (Kind::Update.number(), Entered { record: RECORD, fields: (2, 3), author, began_ns, ended_ns }.words())
+    /// A write of this kind to these fields of a record, in doubt if it has no end.
+    fn write(
+        kind: u32,
+        (record, fields): (u64, (u32, u32)),
+        author: Author,
+        times: (u64, Option<u64>),
+    ) -> ledger::Write {
+        let fields = u64::from(fields.0) | u64::from(fields.1) << 32;
+        let entry = ledger::entry_of([record, author.version, fields, author.writer.into()]);
+        ledger::Write { kind, entry, began_ns: times.0, ended_ns: times.1 }
     }
 
-    /// A journal with acknowledged writes, and writes in doubt that another client had begun.
-    fn journaled(acknowledged: Vec<(u32, Entry)>, in_doubt: &[(u32, Entry)]) -> Journaled {
-        let mut journaled = Journaled::default();
-        journaled.acknowledged = acknowledged;
-        (0..).zip(in_doubt).for_each(|(client, (kind, entry))| journaled.take(client, Note::Begun(*kind, *entry)));
-        journaled
+    fn update(author: Author, began_ns: u64, ended_ns: Option<u64>) -> ledger::Write {
+        write(UPDATE, (RECORD, (2, 3)), author, (began_ns, ended_ns))
     }
 
     #[test]
     fn an_update_is_lost_where_what_was_there_before_it_is_found() {
         let (first, second, open) = (author(5, 1), author(6, 9), author(5, 2));
-        let writes = vec![update(first, 10, 20), update(second, 30, 40)];
+        let acknowledged = vec![update(first, 10, Some(20)), update(second, 30, Some(40))];
+        let entries = Entries { acknowledged, in_doubt: vec![update(open, 25, None)] };
         let lost = |found| {
-            let mut left = RecoveryCheck::new(&journaled(writes.clone(), &[update(open, 25, 0)]), FIRST, KEYS);
+            let mut left = RecoveryCheck::new(&entries, FIRST, KEYS);
             left.value(RECORD, 2, found);
             // Another field has other writes.
             left.value(RECORD, 3, LOADED);
@@ -167,15 +165,14 @@ mod tests {
 
     #[test]
     fn missing_insert_is_lost_with_its_later_updates() {
-        let insert = |record, author, ended_ns| {
-            let entered = Entered { record, fields: (0, 10), author, began_ns: 1, ended_ns };
-            (Kind::Insert.number(), entered.words())
-        };
-        let acknowledged =
-            vec![insert(RECORD, author(5, 1), 2), insert(78, author(5, 2), 2), update(author(6, 1), 10, 20)];
-        // The values of the second write in doubt do not identify their author.
-        let in_doubt = [insert(79, author(7, 1), 0), (Kind::Insert.number(), Entry::default())];
-        let mut left = RecoveryCheck::new(&journaled(acknowledged, &in_doubt), FIRST, KEYS);
+        let insert = |record, author, ended_ns| write(INSERT, (record, (0, 10)), author, (1, ended_ns));
+        let acknowledged = vec![
+            insert(RECORD, author(5, 1), Some(2)),
+            insert(78, author(5, 2), Some(2)),
+            update(author(6, 1), 10, Some(20)),
+        ];
+        let in_doubt = vec![insert(79, author(7, 1), None), insert(80, author(8, 1), None)];
+        let mut left = RecoveryCheck::new(&Entries { acknowledged, in_doubt }, FIRST, KEYS);
         left.found(KEYS.key(78).bytes());
         left.found(KEYS.key(79).bytes());
         assert_eq!(left.inserts(), (2, 1));

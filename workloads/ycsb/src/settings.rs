@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rumba_engine_api::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
 use rumba_engine_api::workload::Test;
+use rumba_workload_kit::shares;
 
-use crate::choice::Requests;
 use crate::keys::{KeyForm, MOST_DIGITS};
 use crate::lengths::{Histogram, Lengths};
 use crate::profile::{Kind, NAMES, PROFILES, Profile};
+use crate::requests::{Requests, ScanLengths};
 use crate::zipf::Zipf;
 
 /// The most fields of a record.
@@ -103,25 +104,6 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("max_retries", Of::Int(0, 1_000_000), "100", "times an operation is tried again after conflicts"),
 ];
 
-/// How many records a scan reads.
-#[derive(Clone, Copy, Debug)]
-pub enum ScanLengths {
-    /// From the first to the second, uniformly.
-    Uniform(u64, u64),
-    /// From the first on, by Zipf's law.
-    Zipfian(u64, Zipf),
-}
-
-impl ScanLengths {
-    /// The most records that a scan reads.
-    pub fn longest(&self) -> u64 {
-        match self {
-            ScanLengths::Uniform(_, most) => *most,
-            ScanLengths::Zipfian(least, zipf) => least + zipf.items() - 1,
-        }
-    }
-}
-
 /// The settings, taken.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -139,26 +121,6 @@ pub struct Config {
     pub scans: ScanLengths,
     pub keys: KeyForm,
     pub max_retries: u32,
-}
-
-fn mix(settings: &Settings, profile: &Profile) -> Result<[f64; 5], SettingError> {
-    let mut mix = profile.mix;
-    let mut given = None;
-    for (share, name) in mix.iter_mut().zip(MIX) {
-        if let Some(value) = settings.float(name) {
-            *share = value;
-            given = Some(name);
-        }
-    }
-    let sum: f64 = mix.iter().sum();
-    match given {
-        Some(name) if (sum - 1.0).abs() > 1e-4 => Err(SettingError::new(
-            name,
-            format!("the proportions add up to {sum:.4}, not to 1"),
-            format!("those not given are of profile {}; change others of {} too", profile.name, MIX.join(", ")),
-        )),
-        _ => Ok(mix),
-    }
 }
 
 /// Refuses a range that is empty.
@@ -224,7 +186,7 @@ impl Config {
             Some("zipfian") => ScanLengths::Zipfian(least, Zipf::new(most - least + 1)),
             _ => ScanLengths::Uniform(least, most),
         };
-        let (records, mix) = (number("recordcount"), mix(settings, profile)?);
+        let (records, mix) = (number("recordcount"), shares(settings, MIX, profile.mix, 1.0)?);
         let requests = settings.text("requestdistribution").unwrap_or(profile.requests);
         Ok(Self {
             profile,

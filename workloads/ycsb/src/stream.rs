@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
+use rumba_workload_kit::{Mix, Random, Retry, below, client_seed, stream_seed};
 
 use crate::choice::Choice;
 use crate::inserted::Inserted;
@@ -34,9 +34,9 @@ pub struct Stream<S> {
     store: S,
     config: Arc<Config>,
     random: Random,
-    /// The types that occur, with the upper bounds of their shares of 2^64; their positions are the operations'
-    /// numbers.
-    mix: Vec<(Kind, u64)>,
+    mix: Mix<5>,
+    /// The operation's number of each type: its position among those that occur.
+    numbers: [OpKind; 5],
     choice: Choice,
     inserted: Arc<Inserted>,
     /// The number of the record inserted next, or now.
@@ -56,22 +56,6 @@ fn show(tally: &mut Tally, config: &Config, record: u64, field: usize, value: &[
     }
 }
 
-/// The types that occur, in their order.
-fn mix(config: &Config) -> Vec<(Kind, u64)> {
-    let sum: f64 = config.mix.iter().sum();
-    let mut upto = 0.0;
-    let bound = |kind: Kind| {
-        upto += config.mix[kind as usize] / sum;
-        (kind, (upto * u64::MAX as f64) as u64)
-    };
-    let mut mix: Vec<(Kind, u64)> = config.kinds().into_iter().map(bound).collect();
-    // The last type takes the remainder of rounding.
-    if let Some((_, last)) = mix.last_mut() {
-        *last = u64::MAX;
-    }
-    mix
-}
-
 impl<S: Store> Stream<S> {
     /// The client at this address, which counts its writes in `tally`. Clients of one seed draw different streams.
     pub fn new(
@@ -88,7 +72,8 @@ impl<S: Store> Stream<S> {
         Self {
             store,
             random: Random::seed_from_u64(stream),
-            mix: mix(&config),
+            mix: Mix::new(&config.mix),
+            numbers: std::array::from_fn(|kind| config.mix[..kind].iter().filter(|share| **share > 0.0).count()),
             choice: Choice::new(&config, inserted.clone()),
             inserted,
             claimed: None,
@@ -190,13 +175,13 @@ impl<S: Store> Stream<S> {
                 Ok(rows)
             }
             Kind::Insert => {
-                tally.inserts();
+                tally.inserts(*record, values.fields())?;
                 store.insert(key, values).await?;
-                tally.inserted((key.bytes().len() + values.len()) as u64);
+                tally.inserted((key.bytes().len() + values.len()) as u64)?;
                 Ok(1)
             }
             Kind::Update | Kind::ReadModifyWrite => {
-                tally.writes(*record, values.fields());
+                tally.writes(*record, values.fields())?;
                 let Written { found, growth } = if *kind == Kind::Update {
                     store.update(key, values).await?
                 } else {
@@ -207,9 +192,9 @@ impl<S: Store> Stream<S> {
                 tally.requested(is_loaded, found);
                 if found {
                     // If the store does not report the growth, the new value is assumed to be as long as the old one.
-                    tally.wrote(growth.unwrap_or(0));
+                    tally.wrote(growth.unwrap_or(0))?;
                 } else {
-                    tally.nothing();
+                    tally.nothing()?;
                 }
                 Ok(u64::from(found))
             }
@@ -228,14 +213,12 @@ impl<S: Store> Stream<S> {
 
 impl<S: Store> Worker for Stream<S> {
     fn draw(&mut self) -> Option<OpKind> {
-        let bits = self.random.next_u64();
-        let place = self.mix.iter().position(|(_, bound)| bits <= *bound).unwrap_or_default();
-        let (kind, _) = *self.mix.get(place)?;
+        let kind = Kind::ALL[self.mix.draw(&mut self.random)];
         self.drawn.kind = kind;
         if !self.chooses_late() {
             self.draw_rest();
         }
-        Some(place)
+        Some(self.numbers[kind as usize])
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
@@ -250,19 +233,12 @@ impl<S: Store> Worker for Stream<S> {
         let op = loop {
             match self.attempt().await {
                 Ok(rows) => break Op { rows, retries, failed: false },
-                Err(error) if error.is_conflict() => {
-                    self.tally.nothing();
-                    if !self.retry.wait(retries + 1, &error).await {
+                Err(error) => {
+                    self.tally.failed(&error)?;
+                    if !self.retry.operation(&mut retries, error).await? {
                         break Op { rows: 0, retries, failed: true };
                     }
-                    retries += 1;
                 }
-                // The session continues; the outcome of the operation stays in doubt.
-                Err(EngineError::CutOff(_)) => {
-                    self.tally.leave();
-                    break Op { rows: 0, retries, failed: true };
-                }
-                Err(error) => return Err(error),
             }
         };
         self.end_insert();
@@ -345,7 +321,7 @@ mod tests {
         let inserted = Arc::new(Inserted::new(config.records));
         let tallies = Tallies::new(&config);
         let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
-        (Stream::new(store, config, inserted, tallies.client(), at, 7), tallies)
+        (Stream::new(store, config, inserted, tallies.client(None, 0), at, 7), tallies)
     }
 
     /// Whether the drawn operation completes at once.

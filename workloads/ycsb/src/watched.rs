@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use rumba_workload_kit::journal::{Noted, lost};
+use rumba_workload_kit::ledger::{Noted, lost};
 
-use crate::choice::hottest;
+use crate::requests::hottest;
 use crate::settings::Config;
 use crate::value::Author;
 

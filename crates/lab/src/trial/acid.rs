@@ -2,6 +2,9 @@
 //! Then, in a separate process, clients work until the database is killed. Another process opens it again and looks for
 //! the acknowledged commits.
 
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +20,7 @@ use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 use super::phases::describe;
-use super::{Halt, Step, Trial, journal};
+use super::{Halt, Step, Trial};
 use crate::run::driver::Schedule;
 
 /// The interval between two signs of life of a process that waits to be killed.
@@ -85,15 +88,14 @@ impl Trial<'_> {
         self.phase = PhaseKind::Crash;
         let seconds = self.job.plan.run.crash_s.unwrap_or_default();
         self.emit(Event::PhaseStarted { phase: PhaseKind::Crash, seconds: Some(seconds), rows: None });
-        let journal = journal::FileJournal::create(self.job.journal)
-            .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
+        let ledger = Arc::new(new_ledger(self.job.journal).map_err(|error| self.ledger_failed(&error))?);
         // A seed that differs from those of the load and the loops.
         let seed =
             self.job.plan.run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let ops = self.bound.ops();
         let mut span = self.begin(PhaseKind::Crash);
         let made = self.clients(self.job.plan.clients, &ops, Schedule::closed(seed), move |bound, session, at| {
-            proof(bound)?.journaled(session, at, seed, journal.of_client())
+            proof(bound)?.recorded(session, at, seed, &ledger)
         })?;
         let mut running = made.start();
         let until = span.started() + Duration::from_secs_f64(seconds);
@@ -118,15 +120,14 @@ impl Trial<'_> {
     pub(super) fn recover(&mut self) -> Step<()> {
         let open_s = Instant::now().saturating_duration_since(self.opens).as_secs_f64();
         let mut span = self.start_work(PhaseKind::Recovery, None);
-        let journaled = journal::read(self.job.journal)
-            .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
+        let ledger = File::open(self.job.journal).map_err(|error| self.ledger_failed(&error))?;
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let result: Arc<Mutex<Found>> = Arc::default();
         let reported = result.clone();
         let end = self.do_work(
             &mut span,
             Box::new(move || {
-                let found = proof(bound.as_ref())?.recovered(&|| instance.session(), &journaled)?;
+                let found = proof(bound.as_ref())?.recovered(&|| instance.session(), &ledger)?;
                 *reported.lock().unwrap_or_else(PoisonError::into_inner) = found;
                 Ok(())
             }),
@@ -149,6 +150,10 @@ impl Trial<'_> {
         broken.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
 
+    fn ledger_failed(&self, error: &io::Error) -> Halt {
+        Halt::Failed(format!("{}: {error}", self.job.journal.display()))
+    }
+
     /// Whether the database may be killed; warns if not.
     pub(super) fn may_crash(&mut self) -> bool {
         let engine = &self.job.plan.engine;
@@ -162,6 +167,14 @@ impl Trial<'_> {
             "let rumba run the server, to see what is left of acknowledged transactions after a kill",
         )));
         false
+    }
+}
+
+/// A new, empty file for acknowledged commits, instead of that of an earlier attempt.
+fn new_ledger(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => OpenOptions::new().append(true).create_new(true).open(path),
     }
 }
 

@@ -8,7 +8,6 @@ mod acid;
 mod backlog;
 pub mod child;
 mod engine_sampler;
-mod journal;
 mod limited;
 mod measured;
 mod metrics;

@@ -67,16 +67,6 @@ fn work_of(client: u32, settings: &[(&str, Value)]) -> Work {
 }
 
 #[test]
-fn loaders_that_conflict_together_do_not_wait_in_step() {
-    let pauses = |client| {
-        let mut retry = work(client).retry();
-        (1..20).map(|number| retry.pause(number)).collect::<Vec<_>>()
-    };
-    assert_eq!(pauses(0), pauses(0));
-    assert!(pauses(0).iter().zip(pauses(1)).all(|(one, other)| *one != other));
-}
-
-#[test]
 fn load_batch_retries_more_often_than_an_operation() {
     let operations = work(0).config.max_retries;
     let mut rows = RowLoader::new(Busy { conflicts: operations + 50, ..Busy::default() }, work(0));
@@ -90,29 +80,18 @@ fn load_batch_retries_more_often_than_an_operation() {
 }
 
 #[test]
-fn a_load_that_cannot_go_on_fails_and_says_what_to_do() {
-    let work = work(0);
-    let tallies = work.tallies.clone();
-    let mut rows = RowLoader::new(Busy { conflicts: u32::MAX, ..Busy::default() }, work);
-    rows.retry = Retry::new(3, 1);
-    rows.draw();
-    let error = block_on(rows.perform()).unwrap_err().to_string();
-    assert!(error.contains("after 3 retries (conflict: busy)"), "{error}");
-    assert!(error.contains("fewer loaders"), "{error}");
-    assert_eq!(tallies.sums().bytes, 0, "what was not loaded is not counted");
-}
-
-#[test]
 fn lost_connection_fails_the_load_as_writes_are_unknown() {
     let cut_off = || Busy { cut_off: true, ..Busy::default() };
-    let mut rows = RowLoader::new(cut_off(), work(0));
+    let work = work(0);
+    let mut rows = RowLoader::new(cut_off(), work.clone());
     rows.draw();
-    let mut index = IndexLoader::new(cut_off(), work(0));
+    let mut index = IndexLoader::new(cut_off(), work.clone());
     index.draw();
     for end in [block_on(rows.perform()), block_on(index.perform())] {
         let error = end.unwrap_err().to_string();
         assert!(error.contains("server gone") && error.contains("run it again"), "{error}");
     }
+    assert_eq!(work.tallies.sums().bytes, 0, "what was not loaded is not counted");
 }
 
 /// The bytes of staged nodes, and the maximum written at once.

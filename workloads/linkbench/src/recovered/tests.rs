@@ -1,19 +1,19 @@
-//! Clients with journals write a graph in memory, which is then damaged like by a kill.
+//! Clients write a graph in memory, which is then damaged like by a kill.
 #![allow(clippy::unwrap_used)]
 
+use std::fs::File;
+use std::io::Seek;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
-use rumba_engine_api::acid::{Journal, Note};
 use rumba_engine_api::check::{Check, EXAMPLES};
 use rumba_engine_api::worker::block_on;
-use rumba_workload_kit::journal::Notes;
+use rumba_workload_kit::ledger::RowCount;
 
 use super::*;
 use crate::graph::{LINK_TYPE, Link, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
-use crate::journal::Journaling;
 use crate::oracle::Oracle;
-use crate::verify::Rows as Counted;
+use crate::tally::Tallies;
+use crate::writer::Writer;
 
 /// How a write ends that does not end well.
 #[derive(Clone, Copy, PartialEq)]
@@ -28,20 +28,12 @@ enum Trouble {
 /// The damage that a kill does to a graph.
 type Damage = fn(&mut Oracle);
 
-/// The graph, and the journals of its clients.
-#[derive(Clone, Default)]
+/// The graph, and the ledger of its clients.
+#[derive(Clone)]
 struct World {
     graph: Arc<Mutex<Oracle>>,
-    journaled: Arc<Mutex<Journaled>>,
-}
-
-struct ClientJournal(World, u32);
-
-impl Journal for ClientJournal {
-    fn note(&mut self, note: &Note) -> Result<(), EngineError> {
-        self.0.journaled.lock().unwrap().take(self.1, *note);
-        Ok(())
-    }
+    tallies: Arc<Tallies>,
+    ledger: Arc<File>,
 }
 
 /// A client's way to the graph.
@@ -127,27 +119,28 @@ fn node(id: u64, data: &[u8]) -> Node<'_> {
 
 /// The expectation without writes: this many loaded rows, or none.
 fn expected(links: u64, nodes: u64) -> Expected {
-    let loaded = |loaded| Counted { loaded, ..Counted::default() };
+    let loaded = |loaded| RowCount { loaded, ..RowCount::default() };
     Expected { link_types: 1, links: loaded(links), nodes: loaded(nodes) }
 }
 
 impl World {
-    fn client(&self, number: u32, trouble: Option<Trouble>, began: Instant) -> Journaling<Way> {
+    fn client(&self, number: u32, trouble: Option<Trouble>) -> Writer<Way> {
         let way = Way { world: self.clone(), trouble };
-        Journaling::new(way, Notes::new(Box::new(ClientJournal(self.clone(), number)), began))
+        Writer::new(way, self.tallies.open_with(Some(&self.ledger), number))
     }
 
     /// Three loaded nodes and three loaded links, with a client's changes. Link 2 is new, link 3 was overwritten twice
     /// and link 4 hidden. Node 1 was updated, node 2 deleted and node 3 added.
-    fn worked() -> (Self, Instant) {
-        let (world, began) = (Self::default(), Instant::now());
+    fn worked() -> Self {
+        let (graph, tallies, ledger) = (Arc::default(), Arc::new(Tallies::new(0.0)), tempfile::tempfile().unwrap());
+        let world = Self { graph, tallies, ledger: Arc::new(ledger) };
         {
             let mut graph = world.graph.lock().unwrap();
             [1, 2, 90].into_iter().for_each(|id| graph.put_node(&node(id, b"loaded")));
             graph.next_id = 2;
             (3..=5).for_each(|id2| drop(block_on(graph.add_link(&link(id2, 1)))));
         }
-        let mut client = world.client(0, None, began);
+        let mut client = world.client(0, None);
         block_on(async {
             client.add_link(&link(2, 10)).await?;
             client.update_link(&link(3, 11)).await?;
@@ -162,14 +155,16 @@ impl World {
             client.delete_link(key(77), 14).await
         })
         .unwrap();
-        (world, began)
+        world
     }
 
     /// The result of the recovery check, and whether the numbers of rows match the expectation.
     fn look(&self) -> (Found, [Check; 2]) {
-        let (mut expected, journaled) = (expected(3, 3), self.journaled.lock().unwrap().clone());
+        let mut expected = expected(3, 3);
+        (&*self.ledger).rewind().unwrap();
+        let entries = Entries::read(&self.ledger).unwrap();
         let mut way = Way { world: self.clone(), trouble: None };
-        let found = block_on(recovered(&mut way, &journaled, &mut expected)).unwrap();
+        let found = block_on(recovered(&mut way, &entries, &mut expected)).unwrap();
         let graph = self.graph.lock().unwrap();
         let links = expected.links.check("links", graph.links.len() as u64);
         (found, [links, expected.nodes.check("nodes", graph.nodes.len() as u64)])
@@ -190,7 +185,7 @@ impl World {
 
 #[test]
 fn what_is_there_is_found() {
-    assert_eq!(World::worked().0.lost(), (0, 7));
+    assert_eq!(World::worked().lost(), (0, 7));
 }
 
 #[test]
@@ -214,7 +209,7 @@ fn each_kind_of_write_that_is_gone_is_lost() {
         ("node 3 was written, it is not there", 1, |graph| drop(graph.nodes.remove(&3))),
     ];
     for (reported, lost, damage) in cases {
-        let (world, _) = World::worked();
+        let world = World::worked();
         world.damage(damage);
         assert_eq!(world.lost(), (lost, 7), "{reported}");
         assert_eq!(world.look().0.examples[0], reported);
@@ -229,7 +224,7 @@ fn unwritten_and_missing_loaded_rows_are_wrong_not_lost() {
         (|graph| drop(graph.nodes.remove(&90)), (0, 1)),
     ];
     for (damage, wrong) in damages {
-        let (world, _) = World::worked();
+        let world = World::worked();
         world.damage(damage);
         let (found, [links, nodes]) = world.look();
         assert_eq!((found.lost, links.wrong, nodes.wrong), (0, wrong.0, wrong.1));
@@ -238,9 +233,9 @@ fn unwritten_and_missing_loaded_rows_are_wrong_not_lost() {
 
 #[test]
 fn a_link_that_was_found_hidden_by_one_in_doubt_is_not_lost() {
-    let (world, began) = World::worked();
-    assert!(block_on(world.client(1, Some(Trouble::CutOff), began).delete_link(key(3), 20)).is_err());
-    assert!(block_on(world.client(2, None, began).delete_link(key(3), 21)).unwrap());
+    let world = World::worked();
+    assert!(block_on(world.client(1, Some(Trouble::CutOff)).delete_link(key(3), 20)).is_err());
+    assert!(block_on(world.client(2, None).delete_link(key(3), 21)).unwrap());
     // The first one's commit was only in memory.
     world.damage(|graph| drop(graph.put_link(&link(3, 12))));
     assert_eq!(world.lost(), (0, 8));
@@ -248,17 +243,17 @@ fn a_link_that_was_found_hidden_by_one_in_doubt_is_not_lost() {
 
 #[test]
 fn a_number_that_is_used_again_is_counted_once() {
-    let (world, began) = World::worked();
+    let world = World::worked();
     world.damage(|graph| graph.next_id = 1);
-    assert_eq!(block_on(world.client(1, None, began).add_node(&node(0, b"again"))).unwrap(), 2);
+    assert_eq!(block_on(world.client(1, None).add_node(&node(0, b"again"))).unwrap(), 2);
     assert_eq!(world.lost(), (0, 8));
 }
 
 #[test]
 fn what_was_in_doubt_may_be_there_and_may_not() {
     for (trouble, links) in [(Trouble::CutOff, 1), (Trouble::CutOffBefore, 0), (Trouble::Conflict, 0)] {
-        let (world, began) = World::worked();
-        let mut clients = [1, 2, 3, 4, 5].map(|number| world.client(number, Some(trouble), began));
+        let world = World::worked();
+        let mut clients = [1, 2, 3, 4, 5].map(|number| world.client(number, Some(trouble)));
         let [first, second, third, fourth, fifth] = &mut clients;
         assert!(block_on(first.add_link(&link(50, 20))).is_err());
         assert!(block_on(second.update_link(&link(3, 21))).is_err());
@@ -272,7 +267,7 @@ fn what_was_in_doubt_may_be_there_and_may_not() {
         assert_eq!(node_rows.name.contains("leaving open 2"), is_open, "{}", node_rows.name);
         assert_eq!((link_rows.examined, node_rows.examined), (4 + links, 3));
         // A later write is still checked.
-        block_on(world.client(9, None, began).update_link(&link(2, 30))).unwrap();
+        block_on(world.client(9, None).update_link(&link(2, 30))).unwrap();
         world.damage(|graph| drop(graph.put_link(&link(2, 10))));
         assert_eq!(world.lost(), (1, 8));
     }

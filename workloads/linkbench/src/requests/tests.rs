@@ -96,7 +96,8 @@ fn client_of(tallies: &Tallies, pairs: &[(&str, &str)], at: u32) -> Requests<Rec
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
     let config = Config::new(&pairs.iter().map(|(key, text)| (*key, value(text))).collect()).unwrap();
     let at = ClientAddress { host: 0, driver: 0, client: at, clients: 2 };
-    Requests::new(Recorder::default(), &config, Arc::new(Graph::new(&config)), tallies.open(), at, 12)
+    let writer = Writer::new(Recorder::default(), tallies.open());
+    Requests::new(writer, &config, Arc::new(Graph::new(&config)), at, 12)
 }
 
 #[test]
@@ -120,23 +121,13 @@ fn the_mix_is_the_published_one() {
 }
 
 #[test]
-fn a_type_of_no_percent_never_occurs() {
-    let mix = [0.0, 50.0, 0.0, 0.0, 50.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-    let bounds = mix_bounds(&mix);
-    assert_eq!((bounds[0], bounds[4], bounds[9]), (0, u64::MAX, u64::MAX));
-    let mut client = client(&[], 0);
-    client.mix = bounds;
-    assert!((0..10_000).all(|_| matches!(client.draw(), Some(1 | 4))));
-}
-
-#[test]
 fn history_goes_on_below_the_oldest_link_that_was_shown() {
     let mut client = client(&[("list_limit", "3"), ("getlinklist_history", "30")], 0);
     for _ in 0..20_000 {
         client.draw();
         block_on(client.perform()).unwrap();
     }
-    let lists = &client.graph.lists;
+    let lists = &client.writer.graph.lists;
     let history: Vec<&ListQuery> = lists.iter().filter(|query| query.offset == 1).collect();
     let share = history.len() as f64 / lists.len() as f64;
     assert!((share - 0.3).abs() < 0.03, "{share}");
@@ -153,8 +144,8 @@ fn new_rows_are_newer_and_have_the_published_size() {
         client.draw();
         block_on(client.perform()).unwrap();
     }
-    assert!(client.graph.times.windows(2).all(|pair| LOADED_AT_MS < pair[0] && pair[0] < pair[1]));
-    let sizes = &mut client.graph.payloads;
+    assert!(client.writer.graph.times.windows(2).all(|pair| LOADED_AT_MS < pair[0] && pair[0] < pair[1]));
+    let sizes = &mut client.writer.graph.payloads;
     sizes.sort_unstable();
     let median = sizes[sizes.len() / 2];
     assert!((155..182).contains(&median), "{median} of {}", sizes.len());
@@ -174,7 +165,7 @@ fn request_streams_differ_by_client_and_are_repeatable() {
 fn sums_after(trouble: Trouble) -> Sums {
     let tallies = Tallies::new(0.0);
     let mut client = client_of(&tallies, &[("max_retries", "2")], 0);
-    client.graph.trouble = trouble;
+    client.writer.graph.trouble = trouble;
     while client.draw() != Some(Kind::AddLink as OpKind) {}
     {
         let perform = std::pin::pin!(client.perform());
@@ -200,7 +191,7 @@ fn failed_and_unfinished_operations_are_in_doubt() {
 fn a_lost_connection_costs_the_operation_and_leaves_it_in_doubt() {
     let tallies = Tallies::new(0.0);
     let mut client = client_of(&tallies, &[], 0);
-    client.graph.trouble = Trouble::CutOff;
+    client.writer.graph.trouble = Trouble::CutOff;
     let mut add_link = || {
         while client.draw() != Some(Kind::AddLink as OpKind) {}
         block_on(client.perform()).unwrap()

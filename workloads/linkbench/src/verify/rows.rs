@@ -2,53 +2,13 @@
 
 use rumba_engine_api::check::Check;
 use rumba_engine_api::error::EngineError;
+use rumba_workload_kit::ledger::RowCount;
 
 use super::PAGE;
 use crate::graph::{GraphScan, NODE_TYPE};
 
-/// How many rows a table must have.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rows {
-    /// Rows that the load was to write.
-    pub loaded: u64,
-    /// Rows that clients inserted.
-    pub added: u64,
-    /// Rows that clients deleted.
-    pub deleted: u64,
-    /// Operations that may have added a row or not.
-    pub adds_in_doubt: u64,
-    /// Operations that may have deleted a row or not.
-    pub deletes_in_doubt: u64,
-}
-
-impl Rows {
-    /// Compares with the rows that were found.
-    pub fn check(&self, name: &str, found: u64) -> Check {
-        let mut check = Check::new(name);
-        let Self { loaded, added, deleted, adds_in_doubt, deletes_in_doubt } = *self;
-        if adds_in_doubt + deletes_in_doubt > 0 {
-            // The trial has failed for another reason, so this check must not report a false one.
-            check.name += &format!(
-                ", leaving open {} that ended in an engine's error or not at all",
-                adds_in_doubt + deletes_in_doubt
-            );
-        }
-        let right = (loaded + added).saturating_sub(deleted);
-        let (least, most) = (right.saturating_sub(deletes_in_doubt), right + adds_in_doubt);
-        check.examined = found;
-        check.wrong = least.saturating_sub(found) + found.saturating_sub(most);
-        if check.wrong > 0 {
-            let right = if least == most { right.to_string() } else { format!("{least} to {most}") };
-            check.examples.push(format!(
-                "{found} rows are there, {right} should be: {loaded} loaded, {added} inserted since, {deleted} deleted"
-            ));
-        }
-        check
-    }
-}
-
 /// Reads every node: their number, and whether each looks like a written one.
-pub async fn nodes(graph: &mut impl GraphScan, expected: &Rows) -> Result<[Check; 2], EngineError> {
+pub async fn nodes(graph: &mut impl GraphScan, expected: &RowCount) -> Result<[Check; 2], EngineError> {
     let mut content = Check::new("every node has the type and a version that were written");
     let mut after = None;
     loop {
@@ -70,30 +30,4 @@ pub async fn nodes(graph: &mut impl GraphScan, expected: &Rows) -> Result<[Check
     }
     let count = expected.check("the nodes are as many as loaded and added, less those deleted", content.examined);
     Ok([count, content])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROWS: Rows = Rows { loaded: 100, added: 20, deleted: 5, adds_in_doubt: 2, deletes_in_doubt: 1 };
-
-    #[test]
-    fn missing_rows_are_lost_unless_their_write_is_in_doubt() {
-        for (found, wrong) in [(112, 2), (113, 1), (114, 0), (115, 0), (117, 0), (118, 1)] {
-            let check = ROWS.check("rows", found);
-            assert_eq!((check.examined, check.wrong), (found, wrong), "{check:?}");
-            assert!(check.name.contains("leaving open 3 that ended"), "{check:?}");
-        }
-    }
-
-    #[test]
-    fn a_loss_says_what_was_expected_and_why() {
-        let rows = Rows { adds_in_doubt: 0, deletes_in_doubt: 0, ..ROWS };
-        let check = rows.check("rows", 114);
-        assert_eq!((check.name.as_str(), check.wrong), ("rows", 1));
-        let why = "100 loaded, 20 inserted since, 5 deleted";
-        assert_eq!(check.examples, [format!("114 rows are there, 115 should be: {why}")]);
-        assert_eq!(ROWS.check("rows", 1).examples, [format!("1 rows are there, 114 to 117 should be: {why}")]);
-    }
 }

@@ -1,8 +1,10 @@
 //! The proof over each family of sessions.
 
+use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rumba_engine_api::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_engine_api::acid::{Acid, Found, Promise, Sessions};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
@@ -10,6 +12,7 @@ use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::Bound;
+use rumba_workload_kit::ledger::Entries;
 
 use super::{Lab, isolation, recovered};
 use crate::actor::Actor;
@@ -98,22 +101,30 @@ impl Acid for TpcCBound {
         }
     }
 
-    fn journaled(
+    fn recorded(
         &self,
         session: Session,
         at: ClientAddress,
         seed: u64,
-        journal: Box<dyn Journal>,
+        ledger: &Arc<File>,
     ) -> Result<Box<dyn Client>, EngineError> {
-        let tally = self.tallies().open_with(DataSet::of_client(at.client, self.config().sets), journal);
+        let set = DataSet::of_client(at.client, self.config().sets);
+        let tally = self.tallies().open_with(set, Some(ledger), at.client);
         self.client_with(session, at, (AFTER_KILL + at.client, Pacing::Always), seed, tally)
     }
 
-    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError> {
+        self.look_for(sessions, &Entries::read(ledger)?)
+    }
+}
+
+impl TpcCBound {
+    /// Looks for the transactions of a ledger's file.
+    pub(super) fn look_for(&self, sessions: Sessions<'_>, entries: &Entries) -> Result<Found, EngineError> {
         let (tallies, sets) = (self.tallies(), self.config().sets);
         let found = match is_sql(sessions)? {
-            true => recovered(journaled, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),
-            false => recovered(journaled, tallies, sets, |set| Ok(KvInspector::new(kv(sessions()?)?, set))),
+            true => recovered(entries, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),
+            false => recovered(entries, tallies, sets, |set| Ok(KvInspector::new(kv(sessions()?)?, set))),
         }?;
         let mut checks: Vec<Check> = self.verify(sessions()?)?;
         checks.extend(found.checks);

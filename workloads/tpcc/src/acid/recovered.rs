@@ -1,15 +1,16 @@
-//! Checks which of a journal's transactions are present after the database was killed.
+//! Checks which of the ledger's transactions are present after the database was killed.
 
 use std::collections::HashMap;
 
-use rumba_engine_api::acid::{Found, Journaled};
-use rumba_engine_api::check::{Check, keep_example};
+use rumba_engine_api::acid::Found;
+use rumba_engine_api::check::Check;
 use rumba_engine_api::error::EngineError;
+use rumba_workload_kit::ledger::{self, Entries};
 
 use super::Inspect;
 use crate::data_set::DataSet;
-use crate::entry::{Entered, Payment, of_kind, time};
-use crate::tally::{Sums, Tallies, Write};
+use crate::entry::{Entered, Payment, Write, of_kind, time};
+use crate::tally::{Sums, Tallies};
 
 /// How much of a transaction is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +24,12 @@ enum Completeness {
 
 /// Looks for every acknowledged transaction, data set by data set, and adds those found to the tallies. Verification
 /// then checks the tables against the tallies. Transactions in doubt may be present.
-/// It also makes the one check that needs the journal: each delivery is complete or absent.
+/// It also makes the one check that needs the ledger's file: each delivery is complete or absent.
 ///
 /// # Errors
 /// Any error of the engine.
 pub fn recovered<I: Inspect>(
-    journaled: &Journaled,
+    entries: &Entries,
     tallies: &Tallies,
     sets: u32,
     inspector: impl Fn(DataSet) -> Result<I, EngineError>,
@@ -36,17 +37,17 @@ pub fn recovered<I: Inspect>(
     let mut found = Found::default();
     let mut halves = Check::new("a delivery that was acknowledged is there as a whole, or not at all");
     for set in DataSet::all(sets) {
-        let (inspector, sums) = (inspector(set)?, in_doubt(journaled, set));
+        let (inspector, sums) = (inspector(set)?, in_doubt(entries, set));
         let mut search = Search { inspector, sums, found: &mut found, halves: &mut halves };
-        search.look(journaled, set)?;
-        tallies.add(set.number, &search.sums);
+        search.look(entries, set)?;
+        tallies.add(set.number, search.sums);
     }
     found.checks.push(halves);
     Ok(found)
 }
 
-fn in_doubt(journaled: &Journaled, set: DataSet) -> Sums {
-    let of = |write| journaled.in_doubt_of(crate::entry::kind(set.number, write)) as i64;
+fn in_doubt(entries: &Entries, set: DataSet) -> Sums {
+    let of = |write| entries.in_doubt_of(crate::entry::kind(set.number, write)) as i64;
     Sums {
         orders_in_doubt: of(Write::Order),
         payments_in_doubt: of(Write::Payment),
@@ -65,12 +66,12 @@ struct Search<'a, I> {
 }
 
 impl<I: Inspect> Search<'_, I> {
-    fn look(&mut self, journaled: &Journaled, set: DataSet) -> Result<(), EngineError> {
-        let of_set = |(kind, entry): &(u32, _)| {
-            let (number, write) = of_kind(*kind)?;
-            (number == set.number).then(|| Entered::from_words(write, entry))
+    fn look(&mut self, entries: &Entries, set: DataSet) -> Result<(), EngineError> {
+        let of_set = |write: &ledger::Write| {
+            let (number, kind) = of_kind(write.kind)?;
+            (number == set.number).then(|| Entered::from_words(kind, &write.entry))
         };
-        let entered: Vec<Entered> = journaled.acknowledged.iter().filter_map(of_set).collect();
+        let entered: Vec<Entered> = entries.acknowledged.iter().filter_map(of_set).collect();
         let mut payments = self.payments(&entered)?;
         for entered in &entered {
             let left = match entered {
@@ -79,13 +80,11 @@ impl<I: Inspect> Search<'_, I> {
                 Entered::Delivery { warehouse, carrier, orders } => self.delivery(*warehouse, *carrier, orders)?,
             };
             self.found.acknowledged += 1;
-            let (count, examples) = match left {
-                Completeness::Whole => continue,
-                Completeness::Nothing => (&mut self.found.lost, &mut self.found.examples),
-                Completeness::Half => (&mut self.halves.wrong, &mut self.halves.examples),
-            };
-            *count += 1;
-            keep_example(examples, || words(entered));
+            match left {
+                Completeness::Whole => {}
+                Completeness::Nothing => self.found.lose(|| words(entered)),
+                Completeness::Half => self.halves.fail(|| words(entered)),
+            }
         }
         Ok(())
     }
@@ -101,7 +100,7 @@ impl<I: Inspect> Search<'_, I> {
         Ok(if is_there { Completeness::Whole } else { Completeness::Nothing })
     }
 
-    /// The number of occurrences of each payment since the first journaled one.
+    /// The number of occurrences of each payment since the first one in the ledger.
     fn payments(&mut self, entered: &[Entered]) -> Result<HashMap<Payment, u32>, EngineError> {
         let mut payments = HashMap::new();
         let since = entered.iter().filter_map(|entered| match entered {
@@ -120,7 +119,7 @@ impl<I: Inspect> Search<'_, I> {
         let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return Completeness::Nothing };
         *left -= 1;
         self.sums.payments += 1;
-        self.sums.cents += i64::from(payment.cents);
+        self.sums.payment_cents += i64::from(payment.cents);
         Completeness::Whole
     }
 

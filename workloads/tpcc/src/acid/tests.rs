@@ -1,16 +1,18 @@
 //! Stores that break the promises, to check that each broken promise is found.
 
 use std::collections::BTreeMap;
+use std::io::Seek;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use rumba_engine_api::acid::{Entry, Journal, Journaled, Note, Outcome, Promise};
+use rumba_engine_api::acid::{Outcome, Promise};
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_engine_api::workload::Bound;
+use rumba_workload_kit::ledger::{Entries, Write};
 
 use crate::bound::TpcCBound;
 use crate::tables::Table;
@@ -238,70 +240,61 @@ fn a_store_that_forgets_to_undo_writes_to_a_table_is_found_out() {
     });
 }
 
-/// A journal in memory.
-#[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Journaled>>);
-
-impl Journal for Notes {
-    fn note(&mut self, note: &Note) -> Result<(), EngineError> {
-        self.0.lock().unwrap().take(0, *note);
-        Ok(())
-    }
+/// The ledger of a client after 300 transactions.
+fn recorded(before: &TpcCBound, sessions: &(impl Fn() -> Result<Session, EngineError> + Sync)) -> Entries {
+    let ledger = Arc::new(tempfile::tempfile().unwrap());
+    run(before.acid().unwrap().recorded(sessions().unwrap(), ALONE, 7, &ledger).unwrap(), 300);
+    (&*ledger).rewind().unwrap();
+    Entries::read(&ledger).unwrap()
 }
 
 #[test]
 fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     let (before, sessions) = loaded(Careless::LastWins);
-    let notes = Notes::default();
-    let acid = before.acid().unwrap();
-    run(acid.journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);
-    let journaled = notes.0.lock().unwrap().clone();
-    assert!(journaled.acknowledged.len() > 200, "{}", journaled.acknowledged.len());
-    assert_eq!(journaled.in_doubt().next(), None);
-    let look = |journaled: &Journaled| bound().acid().unwrap().recovered(&sessions, journaled).unwrap();
-    let found = look(&journaled);
-    assert_eq!((found.acknowledged, found.lost), (journaled.acknowledged.len() as u64, 0), "{:?}", found.examples);
+    let entries = recorded(&before, &sessions);
+    assert!(entries.acknowledged.len() > 200, "{}", entries.acknowledged.len());
+    assert_eq!(entries.in_doubt, []);
+    let look = |entries: &Entries| bound().look_for(&sessions, entries).unwrap();
+    let found = look(&entries);
+    assert_eq!((found.acknowledged, found.lost), (entries.acknowledged.len() as u64, 0), "{:?}", found.examples);
     assert!(found.checks.iter().all(|check| check.wrong == 0), "{:?}", found.checks);
     // Another payment, another order and another delivery than the actual ones.
-    let mut lied = journaled.clone();
+    let mut lied = entries.clone();
     for kind in 0..3 {
-        let (_, entry) = lied.acknowledged.iter_mut().find(|(of, _)| *of == kind).unwrap();
-        let entry: &mut Entry = entry;
+        let write = lied.acknowledged.iter_mut().find(|write| write.kind == kind).unwrap();
         // An order's customer, a payment's cents, a delivery's carrier.
-        entry[[3, 5, 1][kind as usize]] += 1;
+        write.entry[[3, 5, 1][kind as usize]] += 1;
     }
     let missed = look(&lied);
     assert_eq!((missed.lost, missed.examples.len()), (3, 3), "{missed:?}");
     // An unacknowledged payment is one too many, unless it may have been begun.
-    let mut less = journaled;
-    let last = less.acknowledged.iter().rposition(|(kind, _)| *kind == 1).unwrap();
-    less.acknowledged.remove(last);
+    let mut less = entries;
+    let last = less.acknowledged.iter().rposition(|write| write.kind == 1).unwrap();
+    let payment = less.acknowledged.remove(last);
     let wrong = |found: &rumba_engine_api::acid::Found| found.checks.iter().filter(|check| check.wrong > 0).count();
     assert_eq!(wrong(&look(&less)), 1, "a payment that nobody was told of");
-    less.take(0, Note::Begun(1, Entry::default()));
+    less.in_doubt.push(Write { ended_ns: None, ..payment });
     assert_eq!(wrong(&look(&less)), 0, "one that was in doubt");
 }
 
 #[test]
 fn partially_present_delivery_is_not_counted_as_lost() {
     let (before, sessions) = loaded(Careless::LastWins);
-    let notes = Notes::default();
-    run(before.acid().unwrap().journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);
-    let mut journaled = notes.0.lock().unwrap().clone();
+    let mut entries = recorded(&before, &sessions);
     // One of its ten orders differs from the delivered ones, and another client may have delivered this one.
-    let (_, entry) = journaled.acknowledged.iter_mut().find(|(kind, _)| *kind == 2).unwrap();
-    assert!(entry[2..12].iter().all(|order| *order > 0), "{entry:?}");
-    entry[2 + 3] += 1_000_000;
-    journaled.take(0, Note::Begun(2, Entry::default()));
-    let found = bound().acid().unwrap().recovered(&sessions, &journaled).unwrap();
+    let at = entries.acknowledged.iter().position(|write| write.kind == 2).unwrap();
+    let delivery = entries.acknowledged[at];
+    assert!(delivery.entry[2..12].iter().all(|order| *order > 0), "{delivery:?}");
+    entries.acknowledged[at].entry[2 + 3] += 1_000_000;
+    entries.in_doubt.push(Write { ended_ns: None, ..delivery });
+    let found = bound().look_for(&sessions, &entries).unwrap();
     assert_eq!(found.lost, 0, "{found:?}");
     let wrong: Vec<_> = found.checks.iter().filter(|check| check.wrong > 0).collect();
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     assert!(wrong[0].name.starts_with("a delivery that was acknowledged"), "{wrong:?}");
     assert!(wrong[0].wrong == 1 && wrong[0].examined > 1 && wrong[0].examples[0].contains("a delivery of warehouse 1"));
     // All ten are gone: the delivery is lost.
-    let (_, entry) = journaled.acknowledged.iter_mut().find(|(kind, _)| *kind == 2).unwrap();
-    entry[2..12].iter_mut().for_each(|order| *order += 2_000_000);
-    let found = bound().acid().unwrap().recovered(&sessions, &journaled).unwrap();
+    entries.acknowledged[at].entry[2..12].iter_mut().for_each(|order| *order += 2_000_000);
+    let found = bound().look_for(&sessions, &entries).unwrap();
     assert_eq!((found.lost, found.checks.iter().filter(|check| check.wrong > 0).count()), (1, 0), "{found:?}");
 }

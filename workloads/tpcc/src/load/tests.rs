@@ -172,8 +172,7 @@ fn end(database: Database) -> (String, usize) {
 #[test]
 fn always_conflicting_index_fails_the_load_with_remedy() {
     let (error, requested) = end(Database { conflicts: u32::MAX, ..Database::default() });
-    assert!(error.contains("an index was given up after 3 retries (conflict: busy)"), "{error}");
-    assert!(error.contains("fewer loaders"), "{error}");
+    assert!(error.contains("index entries were given up after 3 retries (conflict: busy)"), "{error}");
     assert_eq!(requested, 1 + 3);
 }
 
@@ -189,7 +188,7 @@ fn an_index_that_is_refused_ends_the_load_at_once_and_is_named() {
 fn connection_lost_in_index_build_fails_load_with_remedy() {
     let cut_off = Database { refusal: Some(EngineError::CutOff("server gone")), ..Database::default() };
     let (error, requested) = end(cut_off);
-    assert!(error.contains("server gone; whether the index at hand was made is not known"), "{error}");
+    assert!(error.contains("server gone; whether the index entries at hand were written is not known"), "{error}");
     assert!(error.contains("run it again"), "{error}");
     assert_eq!(requested, 1);
 }

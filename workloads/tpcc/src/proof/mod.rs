@@ -259,7 +259,7 @@ fn payments(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let from = loaded + sums.payments;
     let to = from + sums.payments_in_doubt;
     let count = Bounds { what: "payments".to_owned(), found: found.of(Table::History), from, to };
-    let from = loaded * PAID + sums.cents;
+    let from = loaded * PAID + sums.payment_cents;
     // A payment is of 5,000.00 at most.
     let to = from + sums.payments_in_doubt * 500_000;
     let what = "cents that warehouses took".to_owned();

@@ -4,8 +4,7 @@
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, Param, Row};
 
-use super::money;
-use super::store::int;
+use super::{int, money};
 use crate::draw::{Line, MOST_LINES, NewOrder, is_original};
 use crate::rules::{DISTRICT_TEXT, left, missing};
 use crate::stage::exact;

@@ -8,13 +8,13 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, Row, Visit};
 use rumba_workload_kit::Part;
 
-use super::batched::Several;
 use super::bought::Bought;
 use super::prepared::Wanted;
-use super::store::{SqlStore, history_row, int, order_row};
+use super::several::Several;
+use super::store::{SqlStore, history_row, order_row};
 use super::text::Sql;
 use super::waiting::Waiting;
-use super::{balance_and_credit, discount_and_tax, money, number_and_tax};
+use super::{balance_and_credit, discount_and_tax, int, money, number_and_tax};
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, Who};
 use crate::names::last_name;
 use crate::rules::{Names, Rates, middle, missing};

@@ -1,7 +1,7 @@
 //! TPC-C over SQL.
 //!
 //! - `store` has the transactions statement by statement.
-//! - `batched` has those that take several rows at once; `bought` holds an order's lines and `waiting` a delivery's
+//! - `batched` has those that take several rows at once, with the statements of `several`; `bought` holds an order's lines and `waiting` a delivery's
 //!   orders.
 //! - `grouped` has those that send several statements at once.
 //! - `prepared` has a client's statements.
@@ -13,6 +13,7 @@ mod inspector;
 mod loader;
 mod prepared;
 mod row_reader;
+mod several;
 mod store;
 mod text;
 mod waiting;
@@ -24,8 +25,12 @@ pub use row_reader::SqlRowReader;
 pub use store::SqlStore;
 
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::sql::{Dialect, Row};
+use rumba_engine_api::sql::{Dialect, Param, Row};
 use rumba_engine_api::value::SqlValue;
+
+fn int(number: u32) -> Param<'static> {
+    Param::Int(i64::from(number))
+}
 
 /// A column's amount, in cents.
 ///

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, SqlSession, Statement};
 
-use super::batched::Several;
+use super::several::Several;
 use super::text::{Sql, stock_of};
 use crate::data_set::DataSet;
 use crate::scale::DISTRICTS;

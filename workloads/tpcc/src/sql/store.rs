@@ -7,10 +7,10 @@ use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, 
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::{Part, Together, Transactions};
 
-use super::batched::Several;
 use super::prepared::{Prepared, Texts, Wanted};
+use super::several::Several;
 use super::text::Sql;
-use super::{balance_and_credit, discount_and_tax, money, number_and_tax};
+use super::{balance_and_credit, discount_and_tax, int, money, number_and_tax};
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
@@ -47,10 +47,6 @@ pub struct SqlStore {
     /// The data of a customer with bad credit that a payment reads.
     data: Vec<u8>,
     stops: Stops,
-}
-
-pub(super) fn int(number: u32) -> Param<'static> {
-    Param::Int(i64::from(number))
 }
 
 /// The maximum number of statements sent together: one for each district.

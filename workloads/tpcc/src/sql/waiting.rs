@@ -3,8 +3,7 @@
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, Param, Row};
 
-use super::money;
-use super::store::int;
+use super::{int, money};
 use crate::draw::Delivery;
 use crate::rules::missing;
 use crate::scale::DISTRICTS;

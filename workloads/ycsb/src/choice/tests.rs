@@ -5,6 +5,8 @@ use rand::SeedableRng;
 use rumba_engine_api::setting::Value;
 
 use super::*;
+use crate::keys::scattered;
+use crate::requests::hottest;
 use crate::zipf::zeta;
 
 const DRAWS: u32 = 400_000;

@@ -1,90 +1,6 @@
-//! Notes on the writes of clients whose database will be killed, and the search for lost writes.
+//! The search for lost writes.
 
-use std::time::Instant;
-
-use rumba_engine_api::acid::{Entry, Journal, Note};
-use rumba_engine_api::error::EngineError;
-
-/// Numbers that an entry has room for.
-const NUMBERS: usize = size_of::<Entry>() / size_of::<u64>();
-
-/// Stores numbers in an entry, the lower half of each first.
-pub fn entry_of<const N: usize>(numbers: [u64; N]) -> Entry {
-    const { assert!(N <= NUMBERS) };
-    let mut entry = Entry::default();
-    for (halves, number) in entry.chunks_exact_mut(2).zip(numbers) {
-        halves.copy_from_slice(&[number as u32, (number >> 32) as u32]);
-    }
-    entry
-}
-
-/// The numbers of an entry; missing ones are 0.
-pub fn numbers_of(entry: &Entry) -> [u64; NUMBERS] {
-    std::array::from_fn(|place| u64::from(entry[2 * place]) | u64::from(entry[2 * place + 1]) << 32)
-}
-
-/// A client's notes of its writes.
-pub struct Notes {
-    journal: Box<dyn Journal>,
-    /// When the process began; all of its clients have the same beginning.
-    began: Instant,
-}
-
-/// The outcome of an answered write.
-pub enum End {
-    /// It was carried out, and left this entry.
-    Acknowledged(Entry),
-    /// It had no effect.
-    Undone,
-    /// It was carried out, but the remaining content is unknown.
-    InDoubt,
-}
-
-impl Notes {
-    /// Writes into a client's journal.
-    pub fn new(journal: Box<dyn Journal>, began: Instant) -> Self {
-        Self { journal, began }
-    }
-
-    /// Nanoseconds since the clients' process began, and never 0.
-    pub fn now_ns(&self) -> u64 {
-        1 + self.began.elapsed().as_nanos() as u64
-    }
-
-    /// A write of this kind begins, and will leave this entry.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
-    pub fn begin(&mut self, kind: u32, entry: Entry) -> Result<(), EngineError> {
-        self.journal.note(&Note::Begun(kind, entry))
-    }
-
-    /// Notes the end of a write. A conflict leaves no trace, and any other error leaves the write in doubt. Otherwise
-    /// `end` returns the outcome, at this time.
-    ///
-    /// # Errors
-    /// The error of the write; the journal cannot be written.
-    pub fn end<T>(
-        &mut self,
-        kind: u32,
-        ended: Result<T, EngineError>,
-        end: impl FnOnce(&T, u64) -> End,
-    ) -> Result<T, EngineError> {
-        let end = match &ended {
-            Ok(reported) => end(reported, self.now_ns()),
-            Err(error) if error.is_conflict() => End::Undone,
-            Err(_) => End::InDoubt,
-        };
-        match end {
-            End::Acknowledged(entry) => self.journal.note(&Note::Acknowledged(kind, entry))?,
-            End::Undone => self.journal.note(&Note::Undone)?,
-            End::InDoubt => {}
-        }
-        ended
-    }
-}
-
-/// A write to one place, by the mark that it leaves there; times are nanoseconds since the clients' process began.
+/// A write to one place, by the mark that it leaves there; times are nanoseconds since the ledger began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noted<M> {
     /// The mark found there if no other write has replaced it.
@@ -115,11 +31,6 @@ pub fn lost<'a, M: PartialEq>(writes: &'a [Noted<M>], found: &M) -> impl Iterato
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_come_back_from_an_entry() {
-        assert_eq!(numbers_of(&entry_of([1, 1 << 32, u64::MAX])), [1, 1 << 32, u64::MAX, 0, 0, 0, 0]);
-    }
 
     /// A write of a mark, acknowledged after it began or in doubt.
     fn write(mark: char, began_ns: u64, ended_ns: Option<u64>) -> Noted<char> {
