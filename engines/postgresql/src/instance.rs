@@ -141,8 +141,8 @@ impl ServerInstance {
             ("client_deadlocks", counts.deadlocks.load(Relaxed)),
             ("client_serialization_failures", counts.serialization_failures.load(Relaxed)),
             ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),
-            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
-            ("client_reconnects", counts.reconnects.load(Relaxed)),
+            ("client_connections_lost", counts.link.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.link.reconnects.load(Relaxed)),
         ]
     }
 }

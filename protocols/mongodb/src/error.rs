@@ -86,7 +86,7 @@ impl MongoError {
         match self {
             MongoError::Transport(TransportError::Io { .. }) => true,
             MongoError::Server { code, .. } => lost(*code),
-            MongoError::Transport(TransportError::Tls(_)) | MongoError::Protocol(_) | MongoError::Unable(_) => false,
+            MongoError::Transport(_) | MongoError::Protocol(_) | MongoError::Unable(_) => false,
         }
     }
 

@@ -75,7 +75,7 @@ impl PgError {
         match self {
             PgError::Transport(TransportError::Io { .. }) => true,
             PgError::Server { sqlstate, fatal, .. } => *fatal || lost(&sqlstate.0),
-            PgError::Transport(TransportError::Tls(_)) | PgError::Protocol(_) | PgError::Unable(_) => false,
+            PgError::Transport(_) | PgError::Protocol(_) | PgError::Unable(_) => false,
         }
     }
 

@@ -77,7 +77,7 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     let conflicts = [of_a.err(), of_b.err()].into_iter().flatten().filter(|error| error.is_conflict()).count();
     assert_eq!(conflicts, 1);
     assert_eq!(counts.deadlocks.load(Relaxed), 1);
-    assert_eq!((counts.lock_wait_timeouts.load(Relaxed), counts.connections_lost.load(Relaxed)), (0, 0));
+    assert_eq!((counts.lock_wait_timeouts.load(Relaxed), counts.link.connections_lost.load(Relaxed)), (0, 0));
     a.run("ROLLBACK").unwrap();
     assert_eq!(ints(&mut a, "SELECT SUM(v) FROM dead").unwrap(), [0], "both go on");
 }

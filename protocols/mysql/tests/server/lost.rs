@@ -14,7 +14,7 @@ fn options(on_lost: OnLost) -> SessionOptions {
 }
 
 fn counted(counts: &Arc<WireCounts>) -> (u64, u64) {
-    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+    (counts.link.connections_lost.load(Relaxed), counts.link.reconnects.load(Relaxed))
 }
 
 fn kill_connection(server: &Server, session: &mut WireSession) {
@@ -109,7 +109,7 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     server.admin().query("ALTER USER brief@localhost ACCOUNT LOCK").unwrap();
     kill_connection(&server, &mut session);
     let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
-    assert!(error.contains("none could be made anew") && error.contains("4151"), "{error}");
+    assert!(error.contains("reconnecting failed") && error.contains("4151"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
 }
 

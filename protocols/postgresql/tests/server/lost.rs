@@ -16,7 +16,7 @@ fn options(on_lost: OnLost) -> SessionOptions {
 }
 
 fn counted(counts: &Arc<PgCounts>) -> (u64, u64) {
-    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+    (counts.link.connections_lost.load(Relaxed), counts.link.reconnects.load(Relaxed))
 }
 
 fn kill_connection(server: &PostgreSql, session: &mut PgSession) {
@@ -124,6 +124,6 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     admin(&server).query("ALTER ROLE brief NOLOGIN").unwrap();
     kill_connection(&server, &mut session);
     let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
-    assert!(error.contains("none could be made anew") && error.contains("28000"), "{error}");
+    assert!(error.contains("reconnecting failed") && error.contains("28000"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
 }
