@@ -4,19 +4,10 @@ use std::io::Write;
 use std::os::unix::net::UnixListener;
 
 use rumba_engine_api::sql::SqlSession;
-use rumba_protocol_postgresql::codec::frame;
 use rumba_protocol_postgresql::{Address, Admin, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::sql::answer;
 
-use crate::support::TIMEOUT;
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut message = Vec::new();
-    let at = frame::start(&mut message, kind);
-    message.extend_from_slice(body);
-    frame::finish(&mut message, at);
-    message
-}
+use crate::support::{TIMEOUT, message};
 
 /// The messages of a server that accepts any user.
 fn welcome() -> Vec<u8> {
