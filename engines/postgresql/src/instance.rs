@@ -100,6 +100,7 @@ impl ServerInstance {
             on_lost: options.on_lost,
             text: options.text,
             counts: counts.clone(),
+            templates: Arc::default(),
             observer,
         };
         let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));

@@ -12,8 +12,10 @@ mod query;
 mod session;
 
 pub use error::{UNREACHABLE, WireError};
-pub use rumba_transport::{Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Tls};
+pub use rumba_transport::{
+    Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Templates, Tls,
+};
 /// A connection for administration.
 pub type Admin = rumba_transport::Admin<connection::Connection>;
 
-pub use session::{LoadWay, SessionOptions, Templates, WireCounts, WireSession};
+pub use session::{LoadWay, SessionOptions, WireCounts, WireSession};

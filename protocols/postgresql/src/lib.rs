@@ -15,7 +15,7 @@ pub mod startup;
 
 pub use error::PgError;
 pub use rumba_transport::{
-    Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Tls, TransportError,
+    Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Templates, Tls, TransportError,
 };
 /// A connection for administration.
 pub type Admin = rumba_transport::Admin<connection::Connection>;

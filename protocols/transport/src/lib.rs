@@ -12,6 +12,7 @@ mod link;
 mod queue;
 mod stream;
 mod target;
+mod template;
 mod tls;
 
 pub use admin::{Admin, Blocking, Rows};
@@ -23,4 +24,5 @@ pub use link::{CONNECT, Link, LinkCounts, Linked, Loss, OnLost, insist, left_out
 pub use queue::Queue;
 pub use stream::{Ready, Stream};
 pub use target::{Address, Identified, Secret, Target, Tls};
+pub use template::{Template, Templates};
 pub use tls::client as tls_client;

@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, announce};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, announce};
 
 use crate::WireError;
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
@@ -29,7 +29,6 @@ use answers::Stage;
 use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
 use plan::Plan;
-pub use template::Templates;
 
 /// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
@@ -183,12 +182,12 @@ impl WireSession {
                 binary.write(out, params);
                 Kind::Binary
             }
-            Some(Plan::Text(template)) if template.params() == params.len() => {
+            Some(Plan::Text(template)) if template.places() == params.len() => {
                 match group {
-                    Some(at) => template.add(out, at, params, backslashes),
+                    Some(at) => template::add(template, out, at, params, backslashes),
                     None => {
                         self.request = end;
-                        template.write(out, params, backslashes);
+                        template::write(template, out, params, backslashes);
                     }
                 }
                 if let (Some(_), Some(before)) = (group, self.queue.back_mut()) {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use rumba_engine_api::sql::Dialect;
+use rumba_transport::Template;
+
 use super::SessionOptions;
 use super::load::Rows;
 use super::statement::{Binary, NOT_PREPARABLE};
-use super::template::Template;
 use crate::WireError;
 use crate::codec::frame;
 use crate::connection::{Connection, STATEMENT_CLOSE};
@@ -30,11 +32,13 @@ impl Plan {
         options: &SessionOptions,
     ) -> Result<Self, WireError> {
         if options.text {
-            return Ok(Plan::Text(options.templates.of(sql)));
+            return Ok(Plan::Text(options.templates.of(sql, Dialect::MySql)));
         }
         match Binary::prepare(connection, sql, None) {
             Ok(binary) => Ok(Plan::Binary(Box::new(binary))),
-            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(options.templates.of(sql))),
+            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => {
+                Ok(Plan::Text(options.templates.of(sql, Dialect::MySql)))
+            }
             Err(error) => Err(error),
         }
     }

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, TransportError, announce};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, TransportError, announce};
 
 use crate::PgError;
 use crate::codec::message::Transaction;
@@ -70,6 +70,8 @@ pub struct SessionOptions {
     pub text: bool,
     /// The shared counters.
     pub counts: Arc<PgCounts>,
+    /// The shared texts of statements that are not prepared.
+    pub templates: Arc<Templates>,
     /// Receives the names of the tables that the session creates.
     pub observer: Option<Arc<dyn TableObserver>>,
 }
@@ -183,12 +185,12 @@ impl PgSession {
                 self.submitted(statement, Kind::Binary, binary.control);
                 Ok(())
             }
-            Some(Plan::Text(template, control)) if template.params() == params.len() => {
-                if !template.takes(params) {
+            Some(Plan::Text(text)) if text.params() == params.len() => {
+                if !text.takes(params) {
                     return Err(call_failed("submit", "a zero byte in a value that is not bytea"));
                 }
-                template.write(&mut self.connection.channel.send, params);
-                self.submitted(statement, Kind::Text, *control);
+                text.write(&mut self.connection.channel.send, params);
+                self.submitted(statement, Kind::Text, text.control);
                 Ok(())
             }
             Some(Plan::Rows(_)) => Err(call_failed("submit", "this is for rows: submit_rows")),
@@ -265,7 +267,7 @@ impl SqlSession for PgSession {
         self.idle("prepare")?;
         self.announce(sql)?;
         let number = self.statements.next_number();
-        match Plan::prepare(&mut self.connection, number, sql, types, self.options.text) {
+        match Plan::prepare(&mut self.connection, number, sql, types, &self.options) {
             Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }

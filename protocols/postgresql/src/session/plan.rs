@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use rumba_engine_api::sql::ParamType;
+use rumba_engine_api::sql::{Dialect, ParamType};
 
+use super::SessionOptions;
 use super::load::Rows;
 use super::statement::{Binary, Control, Described};
-use super::template::Template;
+use super::template::Text;
 use crate::PgError;
 use crate::codec::frame;
 use crate::connection::Connection;
@@ -17,7 +18,7 @@ pub(super) enum Plan {
     /// Prepared on the server.
     Binary(Binary),
     /// Sent as text.
-    Text(Template, Control),
+    Text(Text),
     /// Rows to load.
     Rows(Rows),
 }
@@ -29,12 +30,13 @@ impl Plan {
         number: usize,
         sql: &[u8],
         types: &[ParamType],
-        text: bool,
+        options: &SessionOptions,
     ) -> Result<Self, PgError> {
-        if text {
+        if options.text {
             // Described without a name, because the server replaces the unnamed statement with the next one.
             let described = Described::fetch(connection, "", sql, types, None)?;
-            return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
+            let template = options.templates.of(sql, Dialect::PostgreSql);
+            return Ok(Plan::Text(Text::new(template, described.params)));
         }
         Ok(Plan::Binary(Binary::prepare(connection, number, sql, types, None)?))
     }
@@ -55,7 +57,7 @@ impl Plan {
     pub(super) fn sql(&self) -> &[u8] {
         match self {
             Plan::Binary(binary) => &binary.sql,
-            Plan::Text(template, _) => &template.sql,
+            Plan::Text(text) => text.sql(),
             Plan::Rows(rows) => rows.sql().as_bytes(),
         }
     }
@@ -74,7 +76,7 @@ impl Plan {
     pub(super) fn control(&self) -> Control {
         match self {
             Plan::Binary(binary) => binary.control,
-            Plan::Text(_, control) => *control,
+            Plan::Text(text) => text.control,
             Plan::Rows(_) => Control::Nothing,
         }
     }
