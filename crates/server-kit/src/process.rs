@@ -2,6 +2,7 @@
 
 use std::fs::Metadata;
 use std::io;
+use std::net::ToSocketAddrs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -11,6 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::EngineError;
+use rumba_transport::Address;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
@@ -57,15 +59,73 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
     }
 }
 
+/// The process that serves this address of a running server, and the server's data directory from its report, as far as
+/// this user can determine them.
+///
+/// Another process may listen on a loopback port for a server elsewhere, such as a container's proxy. `is_server` decides
+/// whether it is the server itself.
+pub fn place_of(
+    address: &Address,
+    reported: Option<PathBuf>,
+    is_server: impl Fn(u32) -> bool,
+) -> (Option<u32>, Option<PathBuf>) {
+    let pid = serving(address);
+    if matches!(address, Address::Tcp { .. }) && !pid.is_some_and(is_server) {
+        return (None, None);
+    }
+    (pid, reported.and_then(|data| data_here(pid, data)))
+}
+
+/// The process that accepts connections at an address of this host, if this user can determine it. Over TCP, that needs
+/// the rights to see the process's open files.
+pub fn serving(address: &Address) -> Option<u32> {
+    match address {
+        Address::Socket(path) => listening_at(path),
+        Address::Tcp { host, port } => {
+            let mut addresses = (host.as_str(), *port).to_socket_addrs().ok()?;
+            addresses.all(|address| address.ip().is_loopback()).then(|| listening_on(*port)).flatten()
+        }
+    }
+}
+
+/// The only process that listens on a loopback port, without the children that inherited its socket.
+fn listening_on(port: u16) -> Option<u32> {
+    let sockets: Vec<PathBuf> =
+        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().flat_map(|table| listening_sockets(table, port)).collect();
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let listens = |pid: &u32| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| sockets.contains(&file))
+    };
+    let holders: Vec<u32> = pids.filter(listens).collect();
+    let mut servers = holders.iter().filter(|&&pid| parent_of(pid).is_none_or(|parent| !holders.contains(&parent)));
+    servers.next().copied().filter(|_| servers.next().is_none())
+}
+
+/// The sockets that listen on a port, as `/proc/PID/fd` names them. In the table, the second column is the address, the
+/// fourth the state, and the tenth the inode (Linux, `Documentation/networking/proc_net_tcp.rst`).
+fn listening_sockets(table: &str, port: u16) -> Vec<PathBuf> {
+    const LISTEN: &str = "0A";
+    let table = std::fs::read_to_string(table).unwrap_or_default();
+    let socket = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (_, local) = fields.get(1)?.rsplit_once(':')?;
+        let is_wanted = u16::from_str_radix(local, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+        is_wanted.then(|| PathBuf::from(format!("socket:[{}]", fields.get(9).unwrap_or(&""))))
+    };
+    table.lines().filter_map(socket).collect()
+}
+
 /// The process at the other end of a Unix socket, if this host knows it.
-pub fn listening_at(socket: &Path) -> Option<u32> {
+fn listening_at(socket: &Path) -> Option<u32> {
     let peer = socket_peercred(UnixStream::connect(socket).ok()?).ok()?;
     Some(peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1)
 }
 
 /// The reported data directory of a server that uses it as its working directory. `None` if this user cannot list it,
 /// or if the server is known to work elsewhere.
-pub fn data_here(pid: Option<u32>, reported: PathBuf) -> Option<PathBuf> {
+fn data_here(pid: Option<u32>, reported: PathBuf) -> Option<PathBuf> {
     let is_here = pid.and_then(|pid| works_in(pid, &reported));
     unless_elsewhere(reported, is_here)
 }
@@ -89,7 +149,7 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// Whether a directory is a process's working directory; `None` if unknown, for example for another user's process.
-fn works_in(pid: u32, directory: &Path) -> Option<bool> {
+pub fn works_in(pid: u32, directory: &Path) -> Option<bool> {
     let file = |path: &Path| std::fs::metadata(path).ok().map(|found| identity(&found));
     Some(file(Path::new(&format!("/proc/{pid}/cwd")))? == file(directory)?)
 }
@@ -102,15 +162,17 @@ fn holds_open(pid: u32, file: &Path) -> Option<bool> {
     Some(open.any(|found| identity(&found) == identity(&wanted)))
 }
 
+/// The parent of a process.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which may contain anything, come the state and the parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The living child processes of a process.
 fn children_of(parent: i32) -> Vec<Pid> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let is_child = |pid: &i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // After the name, which may contain anything, come the state and the parent.
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-        fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) == Some(parent)
-    };
+    let is_child = |pid: &i32| parent_of(*pid as u32) == u32::try_from(parent).ok();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(is_child).filter_map(Pid::from_raw).collect()
 }
@@ -229,6 +291,22 @@ mod tests {
         server.wait().unwrap();
         assert_eq!(found, [Some(true), Some(false), None]);
         assert_eq!(works_in(u32::MAX, data.path()), None, "there is no such process");
+    }
+
+    /// A loopback address of a local server left its process unknown, so it had no local figures.
+    #[test]
+    fn process_at_a_loopback_port_is_a_server_only_in_its_directory() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp { host: "localhost".into(), port: listener.local_addr().unwrap().port() };
+        let (own, here) = (std::process::id(), std::env::current_dir().unwrap());
+        assert_eq!(serving(&address), Some(own));
+        let place = |data: &Path| place_of(&address, Some(data.into()), |pid| works_in(pid, data) == Some(true));
+        assert_eq!(place(&here), (Some(own), Some(here)));
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(place(elsewhere.path()), (None, None), "a proxy, whose server works in another directory");
+        drop(listener);
+        assert_eq!(serving(&address), None);
+        assert_eq!(serving(&Address::Tcp { host: "192.0.2.1".into(), port: 80 }), None, "another host");
     }
 
     /// Servers that do not work in their data directory, such as `mongod`, are identified by a file in it that they

@@ -55,7 +55,7 @@ pub fn mutate(bytes: &mut Vec<u8>, telling: &[u8], random: &mut Random) {
 }
 
 /// A server that sends each of these to one client after the other, without regard to requests. It ends with the last.
-pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
+fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
     thread::spawn(move || {
         for bytes in said {
             let (mut client, _) = listener.accept().expect("a client");
@@ -64,6 +64,20 @@ pub fn server(listener: UnixListener, said: Vec<Vec<u8>>) -> JoinHandle<()> {
             let _ = client.read_to_end(&mut Vec::new());
         }
     })
+}
+
+/// Runs a session with each of these servers, which send prepared bytes. `run` connects to the socket, and returns the
+/// number of received answers if it was let in. A panic or a hang fails the test, and so do too few sessions that were
+/// let in.
+pub fn sessions(said: Vec<Vec<u8>>, least_let_in: usize, mut run: impl FnMut(&Path) -> Option<usize>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let socket = dir.path().join("s");
+    let sessions = said.len();
+    let server = server(UnixListener::bind(&socket).expect("a socket"), said);
+    let answers: Vec<usize> = (0..sessions).filter_map(|_| run(&socket)).collect();
+    let (let_in, answered) = (answers.len(), answers.iter().sum::<usize>());
+    assert!(let_in > least_let_in && answered > 0, "{let_in} let in, {answered} answers");
+    server.join().expect("the server has sent everything");
 }
 
 /// Passes each seed, and this many mutations of each, to a fuzz target's entry point.

@@ -24,6 +24,7 @@
 pub mod allocations;
 pub mod certificate;
 pub mod corpus;
+pub mod cost;
 pub mod crash;
 pub mod full;
 pub mod instructions;
@@ -38,6 +39,7 @@ pub mod queueing;
 mod runner;
 pub mod secantusdb;
 pub mod sql;
+pub mod sql_contract;
 mod template;
 
 pub use inventory;

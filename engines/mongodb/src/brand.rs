@@ -1,9 +1,5 @@
 //! Differences between the supported servers.
 
-use rumba_engine_api::engine::{EngineInfo, Family, Form};
-
-use crate::options::{MONGODB, SECANTUSDB};
-
 /// The vendor of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brand {
@@ -14,40 +10,6 @@ pub enum Brand {
 }
 
 impl Brand {
-    /// Describes the server's engine.
-    pub fn info(self) -> &'static EngineInfo {
-        const MONGO: EngineInfo = EngineInfo {
-            name: "mongodb",
-            about: "MongoDB: documents in WiredTiger's B-trees, or in another storage engine of its server's",
-            family: Family::Document,
-            form: Form::Server,
-            brought: None,
-            keeps_data: true,
-            has_cache: true,
-            // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
-            has_transactions: true,
-            compressions: &["none", "snappy", "zlib", "zstd"],
-            settings: MONGODB,
-        };
-        const SECANTUS: EngineInfo = EngineInfo {
-            name: "secantusdb",
-            about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with different tables; its figures are not MongoDB's",
-            family: Family::Document,
-            form: Form::Server,
-            brought: None,
-            keeps_data: true,
-            has_cache: true,
-            // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
-            has_transactions: true,
-            compressions: &["none", "lz4", "zlib"],
-            settings: SECANTUSDB,
-        };
-        match self {
-            Brand::MongoDb => &MONGO,
-            Brand::SecantusDb => &SECANTUS,
-        }
-    }
-
     /// The possible names of its program, the most common first.
     pub fn programs(self) -> &'static [&'static str] {
         match self {

@@ -114,8 +114,7 @@ impl Control {
 
     /// The version that the server reports.
     pub fn version(&mut self) -> Option<String> {
-        let reported = self.reported("buildInfo").ok()?;
-        Some(String::from_utf8_lossy(reported.get().blob("version").ok()?).into_owned())
+        self.again(Admin::server_version).ok()
     }
 }
 

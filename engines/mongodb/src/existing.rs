@@ -11,7 +11,7 @@ use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
-use rumba_server_kit::process::{data_held, listening_at};
+use rumba_server_kit::process::{data_held, serving};
 
 use crate::control::{Control, failed, text_within, within};
 use crate::plan::without_transactions;
@@ -185,12 +185,12 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineErro
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them. If
 /// the server's own process number differs from this host's, it runs in a container. Its path is then valid only there.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
-    let Address::Socket(path) = &target.address else { return (None, None) };
-    let pid = listening_at(path);
+    let pid = serving(&target.address);
     let status = control.reported("serverStatus").ok();
     let own = status.and_then(|status| within(status.get(), &["pid"])?.int());
     if pid.is_none() || own != pid.map(i64::from) {
-        return (pid, None);
+        // A proxy may listen on a loopback port.
+        return (pid.filter(|_| matches!(target.address, Address::Socket(_))), None);
     }
     let options = control.reported("getCmdLineOpts").ok();
     let reported = options.and_then(|options| text_within(options.get(), &["parsed", "storage", "dbPath"]));

@@ -104,8 +104,8 @@ impl ServerInstance {
             ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),
             ("client_transient_errors", counts.transient_errors.load(Relaxed)),
             ("client_commits_repeated", counts.commits_repeated.load(Relaxed)),
-            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
-            ("client_reconnects", counts.reconnects.load(Relaxed)),
+            ("client_connections_lost", counts.link.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.link.reconnects.load(Relaxed)),
         ]
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::engine::{EngineConfig, EngineInfo, Family, Form};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use rumba_protocol_mongodb::OnLost;
 
@@ -24,7 +24,7 @@ const READ_CONCERN: SettingInfo = info(
 );
 
 /// Settings for MongoDB: rumba's own names, then some of the server's options.
-pub const MONGODB: &[SettingInfo] = &[
+const MONGODB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
     READ_CONCERN,
@@ -40,12 +40,44 @@ pub const MONGODB: &[SettingInfo] = &[
 ];
 
 /// Settings for SecantusDB.
-pub const SECANTUSDB: &[SettingInfo] = &[
+const SECANTUSDB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
     READ_CONCERN,
     info("session-max", Kind::Int(1, 1 << 20), "the server's", "sessions that its storage engine has room for"),
 ];
+
+const MONGODB_INFO: EngineInfo = EngineInfo {
+    name: "mongodb",
+    about: "MongoDB: documents in WiredTiger's B-trees, or in another storage engine of its server's",
+    family: Family::Document,
+    form: Form::Server,
+    brought: None,
+    keeps_data: true,
+    has_cache: true,
+    // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
+    has_transactions: true,
+    compressions: &["none", "snappy", "zlib", "zstd"],
+    settings: MONGODB,
+};
+
+const SECANTUSDB_INFO: EngineInfo = EngineInfo {
+    name: "secantusdb",
+    about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with different tables; its figures are not MongoDB's",
+    compressions: &["none", "lz4", "zlib"],
+    settings: SECANTUSDB,
+    ..MONGODB_INFO
+};
+
+impl Brand {
+    /// Describes the server's engine.
+    pub fn info(self) -> &'static EngineInfo {
+        match self {
+            Brand::MongoDb => &MONGODB_INFO,
+            Brand::SecantusDb => &SECANTUSDB_INFO,
+        }
+    }
+}
 
 /// The number of rumba's own settings at the start of each list.
 const OWN: usize = 3;

@@ -5,7 +5,7 @@ use rumba_engine_api::setting::SettingError;
 
 use crate::counters::Kind;
 use crate::options::spelled;
-use crate::plan::RequestedEngine;
+use crate::requested::RequestedEngine;
 use rumba_server_kit::version::Version;
 
 use crate::software::{Brand, Software};

@@ -8,10 +8,13 @@ use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Admin, Loss, OnLost, Rows, WireError};
 
 use crate::counters::{Request, Status};
-use crate::existing;
+use crate::sql::{firsts, text};
 
 /// How often to query the server's start time. The clock's second may end between the two readings of each query.
 const START_TRIES: u32 = 3;
+/// How long a lost connection or a killed trial may still hold the schema. A server notices a closed connection only
+/// when it next reads, for example after a long statement.
+pub const RELEASE: Duration = Duration::from_secs(10);
 
 /// The control session. With [`OnLost::Reconnect`] it survives a server restart, as the clients' sessions do: it
 /// reconnects, locks its schema again and repeats the request.
@@ -27,7 +30,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A control session over a connection. It locks `schema` against other trials, see [`existing::hold`].
+    /// A control session over a connection. It locks `schema` against other trials, see [`hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, schema: Option<String>) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, schema, started, was_restarted: false, is_lost: false }
@@ -60,7 +63,7 @@ impl Control {
     fn connect_again(&mut self) -> Result<(), WireError> {
         self.admin.reconnect()?;
         if let Some(schema) = &self.schema
-            && !existing::hold(&mut self.admin, schema, existing::RELEASE)?
+            && !hold(&mut self.admin, schema, RELEASE)?
         {
             let cause = io::Error::other("another trial has taken it meanwhile");
             return Err(WireError::Io { what: format!("taking the schema {schema} again"), cause });
@@ -71,6 +74,18 @@ impl Control {
         self.started = now;
         Ok(())
     }
+}
+
+/// Locks a schema against other trials while this connection lives. Returns false if another trial holds the lock and
+/// keeps it for `patience`.
+///
+/// # Errors
+/// The server's error.
+pub fn hold(admin: &mut dyn Request, schema: &str, patience: Duration) -> Result<bool, WireError> {
+    // Servers hash or truncate longer lock names.
+    let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));
+    let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
+    Ok(got == ["1"])
 }
 
 impl Request for Control {
@@ -118,7 +133,7 @@ mod tests {
     }
 
     fn holds(admin: &mut Admin) -> bool {
-        existing::hold(admin, "lab", Duration::ZERO).expect("an answer")
+        hold(admin, "lab", Duration::ZERO).expect("an answer")
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The engines: names, settings and opening.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
-    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     require_database,
 };
 use rumba_engine_api::error::EngineError;
@@ -16,10 +16,9 @@ use rumba_engine_api::sql::Dialect;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::Dsn;
-use rumba_server_kit::install::{Release, Software as _, available};
+use rumba_server_kit::install::{Software as _, available};
 
 use crate::capability::Capabilities;
-use crate::catalogue::RELEASES;
 use crate::compression;
 use crate::connections;
 use crate::control::Control;
@@ -32,10 +31,12 @@ use crate::launch::{Data, Launch, Layout, SCHEMA};
 use crate::memory;
 use crate::options::{OWN, Options, info};
 use crate::overruled;
-use crate::plan::{self, Plan, RequestedEngine};
+use crate::plan::{self, Plan};
 use crate::readback;
 use crate::redo;
 use crate::rehearsal;
+use crate::requested::RequestedEngine;
+use crate::selected::Server;
 use crate::software::Software;
 use crate::upkeep::Patience;
 
@@ -143,51 +144,6 @@ const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [
 
 /// Storage engines without rollback, by their names in `SHOW ENGINES`.
 const WITHOUT_TRANSACTIONS: [&str; 7] = ["Aria", "MyISAM", "MRG_MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE"];
-
-/// The selected server.
-pub enum Server {
-    Release(&'static Release),
-    Base(PathBuf),
-    Existing(Dsn),
-}
-
-impl Server {
-    pub fn of(server: Option<&str>) -> Result<Self, SettingError> {
-        let Some(name) = server else {
-            return RELEASES.all().first().map(Server::Release).ok_or_else(|| {
-                SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
-            });
-        };
-        if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Existing);
-        }
-        if let Some(release) = RELEASES.find(name) {
-            return Ok(Server::Release(release));
-        }
-        dsn::FORM.refuse_without_scheme(name)?;
-        if name.contains('/') {
-            return Ok(Server::Base(name.into()));
-        }
-        let remedy = "`rumba engines` lists the servers; or name a base directory (/opt/mysql) or a DSN (mysql://user@host/schema)";
-        Err(SettingError::new("server", RELEASES.unknown(name), remedy))
-    }
-
-    pub fn software(&self) -> Result<Software, SettingError> {
-        match self {
-            Server::Release(release) => release.software::<Software>().ok_or_else(|| {
-                let remedy = format!("install it: {}", release.install_command());
-                SettingError::new("server", format!("{} is not installed", release.about), remedy)
-            }),
-            Server::Base(base) => Software::at(base).map_err(|error| {
-                SettingError::new("server", error, "name the directory that holds bin/mysqld and share")
-            }),
-            // Callers never request the software of an existing server.
-            Server::Existing(_) => {
-                Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
-            }
-        }
-    }
-}
 
 impl MySqlEngine {
     fn storage<'a>(&self, options: &'a Options) -> Result<Option<&'a str>, SettingError> {

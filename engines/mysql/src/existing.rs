@@ -7,19 +7,18 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::{Admin, TableName, Target, WireError};
 use rumba_server_kit::left_behind::Container;
-use rumba_server_kit::process::{data_here, listening_at};
+use rumba_server_kit::process::{place_of, works_in};
 
+use crate::control::{RELEASE, hold};
 use crate::counters::Request;
 use crate::marker::{self, MARKER};
 use crate::rehearsal;
+use crate::sql::{firsts, quoted, text};
 
 const CALL: &str = "schema on the server";
 const CONTAINER: Container = Container { call: CALL, noun: "schema", remedy: "remove the cause" };
 /// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a lost connection or a killed trial may still hold the schema. A server notices a closed connection only
-/// when it next reads, for example after a long statement.
-pub const RELEASE: Duration = Duration::from_secs(10);
 
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
@@ -36,16 +35,6 @@ enum Found {
 pub struct Taken {
     schema: String,
     made_schema: bool,
-}
-
-/// Quotes a name with backticks.
-pub fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// Quotes a text.
-pub fn text(value: &str) -> String {
-    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 fn failed(error: WireError) -> EngineError {
@@ -131,14 +120,6 @@ fn is_among(tables: &[String], schema: &str, object: &str) -> bool {
     tables.iter().any(|table| table.eq_ignore_ascii_case(&object))
 }
 
-/// The first column of each row.
-///
-/// # Errors
-/// The server's error.
-pub fn firsts(admin: &mut dyn Request, sql: &str) -> Result<Vec<String>, WireError> {
-    Ok(admin.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
-}
-
 /// Takes a schema for a trial and removes what an earlier trial left in it. `admin` must stay connected for the trial,
 /// because it holds the lock.
 ///
@@ -172,18 +153,6 @@ pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError>
     Ok(Taken { schema: schema.to_owned(), made_schema })
 }
 
-/// Locks a schema against other trials while this connection lives. Returns false if another trial holds the lock and
-/// keeps it for `patience`.
-///
-/// # Errors
-/// The server's error.
-pub fn hold(admin: &mut dyn Request, schema: &str, patience: Duration) -> Result<bool, WireError> {
-    // Servers hash or truncate longer lock names.
-    let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));
-    let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
-    Ok(got == ["1"])
-}
-
 impl Taken {
     /// Drops the tables that the trial created, and the schema if the trial created it and nothing else is in it.
     ///
@@ -203,12 +172,12 @@ impl Taken {
     }
 }
 
-/// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
+/// The server's process and data directory, if this user can determine them.
 pub fn place(target: &Target, admin: &mut dyn Request) -> (Option<u32>, Option<PathBuf>) {
-    let rumba_protocol_mysql::Address::Socket(path) = &target.address else { return (None, None) };
-    let pid = listening_at(path);
     let reported = firsts(admin, "SELECT @@GLOBAL.datadir").unwrap_or_default();
-    (pid, reported.into_iter().next().and_then(|data| data_here(pid, data.into())))
+    let data = reported.into_iter().next().map(PathBuf::from);
+    let is_server = |pid| data.as_deref().and_then(|data| works_in(pid, data)) == Some(true);
+    place_of(&target.address, data.clone(), is_server)
 }
 
 #[cfg(test)]

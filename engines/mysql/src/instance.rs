@@ -136,8 +136,8 @@ impl ServerInstance {
         [
             ("client_deadlocks", counts.deadlocks.load(Relaxed)),
             ("client_lock_wait_timeouts", counts.lock_wait_timeouts.load(Relaxed)),
-            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
-            ("client_reconnects", counts.reconnects.load(Relaxed)),
+            ("client_connections_lost", counts.link.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.link.reconnects.load(Relaxed)),
         ]
     }
 }

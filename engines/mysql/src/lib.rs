@@ -32,7 +32,10 @@ mod profile;
 mod readback;
 mod redo;
 mod rehearsal;
+mod requested;
+mod selected;
 mod software;
+mod sql;
 #[cfg(test)]
 mod testing;
 mod upkeep;

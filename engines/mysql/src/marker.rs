@@ -11,7 +11,7 @@ use rumba_server_kit::left_behind::KeptTable;
 
 use crate::control::Control;
 use crate::counters::Request;
-use crate::existing::{firsts, quoted, text};
+use crate::sql::{firsts, quoted, text};
 
 /// The table's name.
 pub const MARKER: &str = "rumba_marker";

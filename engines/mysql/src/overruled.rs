@@ -6,8 +6,9 @@ use rumba_engine_api::units::parse_bytes;
 
 use crate::counters::Kind;
 use crate::options::{Options, spelled};
-use crate::plan::{SYNC_BINLOG, prefix, syncs_of_binlog};
+use crate::plan::{SYNC_BINLOG, syncs_of_binlog};
 use crate::profile;
+use crate::requested::prefix;
 
 /// The common settings that the experiment's variables override. They are the profile's variables for `cache` and
 /// `durability`, and `sync_binlog` where commits go to a binary log. For an existing server the binary log is unknown.

@@ -1,6 +1,6 @@
 //! Translates an experiment's configuration to server variables, table options and session setup.
 
-use rumba_engine_api::engine::{AT_DEFAULT, Durability, EngineConfig};
+use rumba_engine_api::engine::{AT_DEFAULT, Durability};
 use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::units::parse_bytes;
 use rumba_server_kit::readback::{Match, as_switch, compare};
@@ -10,9 +10,9 @@ use crate::compression::{self, Compressed};
 use crate::counters::Kind;
 use crate::initialise;
 use crate::launch;
-use crate::options::Options;
 use crate::places;
 use crate::profile;
+use crate::requested::RequestedEngine;
 use rumba_server_kit::profile::Levels;
 use rumba_server_kit::version::Version;
 
@@ -105,60 +105,6 @@ impl Plan {
             self.lines.retain(|line| line.name != name);
         }
         self.lines.push(Line { name: name.into(), value: Some(value.into()), must_hold });
-    }
-}
-
-/// The experiment's request to a server.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestedEngine<'a> {
-    /// The experiment's configuration.
-    pub config: &'a EngineConfig,
-    /// The parsed settings of `config`.
-    pub options: &'a Options,
-    /// The engine's name in the server, if one is set.
-    pub storage: Option<&'a str>,
-    /// The server's capabilities.
-    pub server: &'a Capabilities,
-}
-
-impl RequestedEngine<'_> {
-    /// The prefix of the engine's variables, which may be omitted: `innodb`.
-    fn prefix(&self) -> &'static str {
-        prefix(&self.storage.map_or(Kind::InnoDb, Kind::of))
-    }
-
-    /// The experiment's variables, by the server's names and in its syntax.
-    ///
-    /// # Errors
-    /// A variable that the server does not know, or a value it refuses.
-    pub fn variables(&self) -> Result<Vec<(String, String)>, SettingError> {
-        let variables = self.options.variables.iter();
-        variables
-            .map(|(name, value)| {
-                let name = self.server.resolve(name, self.prefix())?;
-                let value = self.server.value(&name, value)?;
-                Ok((name, value))
-            })
-            .collect()
-    }
-
-    fn kind(&self) -> Result<Kind, SettingError> {
-        let own = match self.storage {
-            Some(storage) => self.server.engine("engine", storage)?,
-            // A table without an ENGINE clause uses the default engine, which is the first.
-            None => self.server.engines.first().map_or("InnoDB", String::as_str),
-        };
-        Ok(Kind::of(own))
-    }
-}
-
-/// The prefix that an experiment may omit from an engine's variables: `innodb`.
-pub fn prefix(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::RocksDb => "rocksdb",
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
-        Kind::Other(name) if name.eq_ignore_ascii_case("aria") => "aria",
-        _ => "innodb",
     }
 }
 

@@ -4,8 +4,8 @@ use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::units::parse_bytes;
 
 use crate::counters::Kind;
-use crate::engine::Server;
 use crate::profile::{self, For};
+use crate::selected::Server;
 
 /// The redo log's size from the experiment's settings or the profile. `None` for a server that rumba does not start, or
 /// one that is not installed.

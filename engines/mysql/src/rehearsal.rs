@@ -6,7 +6,7 @@ use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 
 use crate::counters::{Flavour, Kind, Request, Server, debt, is_denied, purge_progress};
-use crate::existing::quoted;
+use crate::sql::{quoted, text};
 use crate::upkeep::{Patience, existing};
 
 /// The temporary table for the rehearsal.
@@ -131,7 +131,7 @@ fn grants(admin: &mut dyn Request, server: &Server, schema: &str) -> String {
     let reported = admin.fetch("SELECT CURRENT_USER()").ok();
     let account = reported.and_then(|rows| rows.rows.into_iter().next()?.into_iter().next()?).unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
-    let whom = format!("{}@{}", crate::existing::text(user), crate::existing::text(host));
+    let whom = format!("{}@{}", text(user), text(host));
     format!(
         "have an administrator run: GRANT {of_server} ON *.* TO {whom}; GRANT ALL PRIVILEGES ON {}.* TO {whom}",
         quoted(schema)

@@ -7,8 +7,15 @@ use std::time::Duration;
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{Admin, Loss, OnLost, PgError, Rows, TransportError};
 
-use crate::existing;
 use crate::failure::failed;
+
+/// Key of the advisory lock that a trial holds in its database: "rumba" in letters.
+const LOCK: u64 = 0x0072_756d_6261;
+/// How long a lost connection or a killed trial may still hold the database. A server notices a closed connection only
+/// when it next reads, for example after a long statement.
+pub const RELEASE: Duration = Duration::from_secs(10);
+/// Pause between two attempts to take the database.
+const NAP: Duration = Duration::from_millis(100);
 
 /// The control session. With [`OnLost::Reconnect`] it survives a server restart, as the clients' sessions do: it
 /// reconnects, locks its database again and repeats the request.
@@ -24,7 +31,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A control session over a connection. `holds` says whether it locks the database, see [`existing::hold`].
+    /// A control session over a connection. `holds` says whether it locks the database, see [`hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, holds: bool) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, holds, started, was_restarted: false, is_lost: false }
@@ -63,6 +70,14 @@ impl Control {
         answered
     }
 
+    /// The first column of each row.
+    ///
+    /// # Errors
+    /// See [`PgError`].
+    pub fn firsts(&mut self, sql: &str) -> Result<Vec<String>, PgError> {
+        Ok(self.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+    }
+
     /// Runs one statement; `call` names it in an error.
     ///
     /// # Errors
@@ -86,7 +101,7 @@ impl Control {
 
     fn connect_again(&mut self) -> Result<(), PgError> {
         self.admin.reconnect()?;
-        if self.holds && !existing::hold(&mut self.admin, existing::RELEASE)? {
+        if self.holds && !hold(&mut self.admin, RELEASE)? {
             let cause = io::Error::other("another trial has taken it meanwhile");
             return Err(TransportError::io("taking the database again", cause).into());
         }
@@ -101,4 +116,23 @@ impl Control {
 fn started(admin: &mut Admin) -> Option<String> {
     let answer = admin.query("SELECT pg_postmaster_start_time()").ok()?;
     answer.rows.into_iter().next()?.into_iter().next()?
+}
+
+/// Locks the database against other trials while this connection lives. Returns false if another trial holds the lock
+/// and keeps it for `patience`.
+///
+/// # Errors
+/// The server's error.
+pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
+    let since = std::time::Instant::now();
+    loop {
+        let got = admin.query(&format!("SELECT pg_try_advisory_lock({LOCK})"))?;
+        if got.rows.first().and_then(|row| row.first()?.as_deref()) == Some("t") {
+            return Ok(true);
+        }
+        if since.elapsed() > patience {
+            return Ok(false);
+        }
+        std::thread::sleep(NAP);
+    }
 }

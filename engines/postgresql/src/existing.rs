@@ -6,25 +6,17 @@ use std::time::Duration;
 
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_engine_api::setting::SettingError;
-use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
+use rumba_protocol_postgresql::{Admin, PgError, Target};
 use rumba_server_kit::left_behind::Container;
-use rumba_server_kit::process::{data_here, listening_at};
+use rumba_server_kit::process::{parent_of, place_of};
 
-use crate::control::Control;
+use crate::control::{Control, RELEASE, hold};
 use crate::failure::{failed, is_denied};
-use crate::marker::{MARK, MARKER};
+use crate::marker::{MARK, MARKER, quoted};
 use crate::{marker, upkeep};
 
-/// Key of the advisory lock that a trial holds in its database: "rumba" in letters.
-const LOCK: u64 = 0x0072_756d_6261;
 /// Timeout for connecting and for each answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a lost connection or a killed trial may still hold the database. A server notices a closed connection only
-/// when it next reads, for example after a long statement.
-pub const RELEASE: Duration = Duration::from_secs(10);
-/// Pause between two attempts to take the database.
-const NAP: Duration = Duration::from_millis(100);
-
 /// The database does not exist.
 const NO_DATABASE: SqlState = SqlState(*b"3D000");
 
@@ -53,11 +45,6 @@ pub struct TrialSchema {
     pub name: String,
     /// The value of `search_path`, quoted: the schema, then the others that the user's own path has.
     pub search_path: String,
-}
-
-/// Quotes a name.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn remedy(database: &str) -> String {
@@ -163,15 +150,7 @@ fn foreign(database: &str, relation: &str) -> String {
 }
 
 fn first(control: &mut Control, sql: &str) -> Result<String, PgError> {
-    Ok(firsts(control, sql)?.into_iter().next().unwrap_or_default())
-}
-
-/// The first column of each row.
-///
-/// # Errors
-/// The server's error.
-pub fn firsts(control: &mut Control, sql: &str) -> Result<Vec<String>, PgError> {
-    Ok(control.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+    Ok(control.firsts(sql)?.into_iter().next().unwrap_or_default())
 }
 
 /// All tables, views, sequences and routines that users created, without markers. Those of extensions are excluded, and
@@ -197,7 +176,7 @@ fn look(control: &mut Control) -> Result<Found, PgError> {
     if !schemas.is_empty() {
         return Ok(Found::Ours(schemas));
     }
-    Ok(firsts(control, &objects())?.into_iter().next().map_or(Found::Empty, Found::Foreign))
+    Ok(control.firsts(&objects())?.into_iter().next().map_or(Found::Empty, Found::Foreign))
 }
 
 /// Takes the database for a trial and removes what an earlier trial left in it. The control session must stay connected
@@ -232,25 +211,6 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema, 
     Ok(schema)
 }
 
-/// Locks the database against other trials while this connection lives. Returns false if another trial holds the lock
-/// and keeps it for `patience`.
-///
-/// # Errors
-/// The server's error.
-pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
-    let since = std::time::Instant::now();
-    loop {
-        let got = admin.query(&format!("SELECT pg_try_advisory_lock({LOCK})"))?;
-        if got.rows.first().and_then(|row| row.first()?.as_deref()) == Some("t") {
-            return Ok(true);
-        }
-        if since.elapsed() > patience {
-            return Ok(false);
-        }
-        std::thread::sleep(NAP);
-    }
-}
-
 /// Drops the tables that the trial created.
 ///
 /// # Errors
@@ -258,16 +218,16 @@ pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
 /// because the next trial needs an empty database.
 pub fn give_back(control: &mut Control, schema: &str) -> Result<(), EngineError> {
     let kept = marker::drop_tables(control, schema)?;
-    let objects = firsts(control, &objects()).map_err(|error| failed(CALL, &error))?;
+    let objects = control.firsts(&objects()).map_err(|error| failed(CALL, &error))?;
     let is_kept = |object: &String| kept.iter().any(|kept| kept.table == *object);
     let others: Vec<String> = objects.into_iter().filter(|object| !is_kept(object)).collect();
     CONTAINER.left_behind(&kept, &others)
 }
 
-/// The process at the other end of a Unix socket and the server's data directory, if this user can determine them.
+/// The server's process and data directory, if this user can determine them.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
-    let Address::Socket(path) = &target.address else { return (None, None) };
-    let pid = listening_at(path);
     let reported = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty());
-    (pid, reported.and_then(|data| data_here(pid, data.into())))
+    let backend = first(control, "SELECT pg_backend_pid()").ok().and_then(|pid| pid.parse().ok());
+    let is_server = |pid| backend.and_then(parent_of) == Some(pid);
+    place_of(&target.address, reported.map(PathBuf::from), is_server)
 }

@@ -100,6 +100,7 @@ impl ServerInstance {
             on_lost: options.on_lost,
             text: options.text,
             counts: counts.clone(),
+            templates: Arc::default(),
             observer,
         };
         let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));
@@ -141,8 +142,8 @@ impl ServerInstance {
             ("client_deadlocks", counts.deadlocks.load(Relaxed)),
             ("client_serialization_failures", counts.serialization_failures.load(Relaxed)),
             ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),
-            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
-            ("client_reconnects", counts.reconnects.load(Relaxed)),
+            ("client_connections_lost", counts.link.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.link.reconnects.load(Relaxed)),
         ]
     }
 }

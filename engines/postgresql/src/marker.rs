@@ -9,7 +9,6 @@ use rumba_protocol_postgresql::{PgError, TableName, TableObserver};
 use rumba_server_kit::left_behind::KeptTable;
 
 use crate::control::Control;
-use crate::existing::{firsts, quoted};
 use crate::failure::failed;
 
 /// The table's name.
@@ -37,7 +36,7 @@ pub fn schemas(control: &mut Control) -> Result<Vec<String>, PgError> {
         "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.relname = '{MARKER}' AND obj_description(c.oid, 'pg_class') = '{MARK}' ORDER BY 1"
     );
-    firsts(control, &sql)
+    control.firsts(&sql)
 }
 
 /// Creates the marker in a schema.
@@ -69,7 +68,7 @@ pub fn drop_tables(control: &mut Control, schema: &str) -> Result<Vec<KeptTable>
     let marker = marker_in(schema);
     // The newest table comes first, because it may refer to older ones.
     let names = "quote_ident(schema_name) || '.' || quote_ident(table_name)";
-    let tables = firsts(control, &format!("SELECT {names} FROM {marker} ORDER BY ctid DESC")).map_err(failed)?;
+    let tables = control.firsts(&format!("SELECT {names} FROM {marker} ORDER BY ctid DESC")).map_err(failed)?;
     let kept = drop_all(control, &tables).map_err(failed)?;
     if kept.is_empty() {
         control.fetch(&format!("DROP TABLE IF EXISTS {marker}")).map_err(failed)?;
@@ -144,6 +143,11 @@ impl TableObserver for Recorder {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         control.run("recording a table", &sql).map(drop)
     }
+}
+
+/// Quotes a name.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Quotes a text.

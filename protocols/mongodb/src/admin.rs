@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::bson::{Document, DocumentBuf};
-use rumba_transport::{CONNECT, insist};
+use rumba_transport::{CONNECT, insist, server_text};
 
 use crate::codec::hello::Hello;
 use crate::codec::reply::Reply;
@@ -90,7 +90,7 @@ impl Admin {
     /// See [`Admin::run`].
     pub fn server_version(&mut self) -> Result<String, MongoError> {
         let answer = self.run(ADMIN, DocumentBuf::of(|of| of.small("buildInfo", 1)).get())?;
-        Ok(String::from_utf8_lossy(answer.get().blob("version")?).into_owned())
+        Ok(server_text(answer.get().blob("version")?))
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use rumba_engine_api::bson::{Document, Writer};
-use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
+use rumba_transport::{Channel, Incoming, TransportError, tls_client};
 
 use crate::codec::frame::{self, Framed, HEADER};
 use crate::codec::hello::{self, Hello};
@@ -19,11 +19,7 @@ pub(crate) const ADMIN: &str = "admin";
 
 /// An authenticated connection.
 pub(crate) struct Connection {
-    pub(crate) stream: Stream,
-    pub(crate) incoming: Incoming,
-    /// The send buffer; its first [`Connection::sent`] bytes are sent.
-    pub(crate) send: Vec<u8>,
-    pub(crate) sent: usize,
+    pub(crate) channel: Channel,
     /// The number of the last request.
     pub(crate) requested: u32,
     /// The server's greeting.
@@ -34,15 +30,14 @@ impl Connection {
     /// Connects and logs in, before `deadline`.
     pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, MongoError> {
         let mut connection = Self {
-            stream: Stream::connect(&target.address, deadline)?,
-            incoming: Incoming::new(HEADER),
-            send: Vec::new(),
-            sent: 0,
+            channel: Channel::connect(&target.address, HEADER, deadline)?,
             requested: 0,
             hello: Hello::default(),
         };
         connection.encrypt(target)?;
         connection.enter(target, Some(deadline))?;
+        // Each message has the protocol's limit.
+        connection.channel.allow(usize::MAX);
         Ok(connection)
     }
 
@@ -52,7 +47,7 @@ impl Connection {
         let connection = Self::open(target, deadline)?;
         if self.hello.is_writable && !connection.hello.is_writable {
             let cause = io::Error::other("the server takes no writes yet, which it did before");
-            return Err(TransportError::io("connecting anew", cause).into());
+            return Err(TransportError::io("reconnecting", cause).into());
         }
         Ok(connection)
     }
@@ -76,7 +71,7 @@ impl Connection {
             _ => {}
         }
         if let Some(tls) = tls_client(&target.tls, &target.address)? {
-            self.stream.encrypt(tls);
+            self.channel.stream.encrypt(tls);
         }
         Ok(())
     }
@@ -97,7 +92,7 @@ impl Connection {
         let mut next = Step::Send(login.first()?);
         while let Step::Send(command) = next {
             let answer = self.fetch(source, |of| of.values_of(command.get()), deadline)?;
-            next = login.step(frame::answer(self.incoming.at(answer))?.1)?;
+            next = login.step(frame::answer(self.channel.incoming.at(answer))?.1)?;
         }
         Ok(())
     }
@@ -105,7 +100,7 @@ impl Connection {
     fn hello(&mut self, command: &str, user: Option<&str>, deadline: Option<Instant>) -> Result<Hello, MongoError> {
         let first = hello::first(command, user);
         let answer = self.fetch(ADMIN, |of| of.values_of(first.get()), deadline)?;
-        Ok(Hello::of(frame::answer(self.incoming.at(answer))?.1)?)
+        Ok(Hello::of(frame::answer(self.channel.incoming.at(answer))?.1)?)
     }
 
     /// Sends a command to a database, blocking, and returns the position of the answer. An answer with an error is an
@@ -120,7 +115,7 @@ impl Connection {
             command(of);
             of.text("$db", database);
         });
-        frame::finish(&mut self.send, at);
+        frame::finish(&mut self.channel.send, at);
         self.write(deadline)?;
         let place = self.read(deadline)?;
         let document = self.answer(place.clone())?;
@@ -134,13 +129,13 @@ impl Connection {
     #[inline]
     pub(crate) fn start(&mut self, command: impl FnOnce(&mut Writer<'_>)) -> usize {
         self.requested = self.requested.wrapping_add(1);
-        frame::start(&mut self.send, self.requested, command)
+        frame::start(&mut self.channel.send, self.requested, command)
     }
 
     /// The document of a message that answers the last request.
     #[inline]
     pub(crate) fn answer(&self, place: Range<usize>) -> Result<Document<'_>, MongoError> {
-        let (answers, document) = frame::answer(self.incoming.at(place))?;
+        let (answers, document) = frame::answer(self.channel.incoming.at(place))?;
         if answers != self.requested {
             return Err(MongoError::Protocol(format!("an answer to question {answers}, not to {}", self.requested)));
         }
@@ -149,58 +144,30 @@ impl Connection {
 
     /// Sends everything queued, and blocks until it is sent.
     pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
-        let lost = |cause| TransportError::io("sending to the server", cause);
-        while self.sent < self.send.len() || self.stream.holds_back() {
-            match self.stream.write(&self.send[self.sent..]) {
-                Ok(sent) => self.sent += sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
-                }
-                // The server's last message may still be readable; if not, the read reports the error.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
-                Err(error) => return Err(lost(error).into()),
-            }
-        }
-        self.send.clear();
-        self.sent = 0;
-        Ok(())
+        Ok(self.channel.write(deadline)?)
     }
 
     /// The next message; blocks until it is complete.
     pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, MongoError> {
-        self.incoming.answered();
-        loop {
-            if let Some(message) = self.message()? {
-                return Ok(message);
-            }
-            self.receive(deadline)?;
-        }
+        self.channel.incoming.answered();
+        self.channel.read(deadline, take)
     }
 
     /// The next message, if it is complete.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Option<Range<usize>>, MongoError> {
-        Ok(match frame::framed(self.incoming.rest())? {
-            Framed::Whole(length) => Some(self.incoming.take(length)),
-            Framed::Short(needed) => {
-                self.incoming.need(needed);
-                None
-            }
-        })
+        take(&mut self.channel.incoming)
     }
+}
 
-    /// Receives data; blocks until some arrives.
-    fn receive(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
-        loop {
-            match self.incoming.fill(&mut self.stream) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream
-                        .block(Ready::ToRead, deadline)
-                        .map_err(|cause| TransportError::io("waiting for the server", cause))?
-                }
-                Err(error) => return Err(TransportError::receiving(error).into()),
-            }
+/// Takes the next message, if it is complete.
+#[inline]
+fn take(incoming: &mut Incoming) -> Result<Option<Range<usize>>, MongoError> {
+    Ok(match frame::framed(incoming.rest())? {
+        Framed::Whole(length) => Some(incoming.take(length)),
+        Framed::Short(needed) => {
+            incoming.need(needed);
+            None
         }
-    }
+    })
 }

@@ -2,7 +2,7 @@
 
 use rumba_engine_api::bson::Malformed;
 use rumba_engine_api::error::{EngineError, ErrorCode};
-use rumba_transport::TransportError;
+use rumba_transport::{TransportError, server_text};
 
 use crate::codec::reply::Refusal;
 
@@ -57,8 +57,7 @@ impl MongoError {
     /// The error for a server's refusal.
     #[cold]
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        let mut message = text(refusal.message);
+        let mut message = server_text(refusal.message);
         if refusal.of_concern {
             message.insert_str(0, "it was written, but not as surely as asked for: ");
         }
@@ -66,7 +65,7 @@ impl MongoError {
             message.push_str("; ");
             message.push_str(remedy);
         }
-        MongoError::Server { code: refusal.code, name: text(refusal.name), message }
+        MongoError::Server { code: refusal.code, name: server_text(refusal.name), message }
     }
 
     /// Converts to an engine error; `call` is the failed call.
@@ -87,7 +86,7 @@ impl MongoError {
         match self {
             MongoError::Transport(TransportError::Io { .. }) => true,
             MongoError::Server { code, .. } => lost(*code),
-            MongoError::Transport(TransportError::Tls(_)) | MongoError::Protocol(_) | MongoError::Unable(_) => false,
+            MongoError::Transport(_) | MongoError::Protocol(_) | MongoError::Unable(_) => false,
         }
     }
 
@@ -148,6 +147,13 @@ mod tests {
         assert!(matches!(MongoError::refused(&full).during("insert"), EngineError::DiskFull(_)));
         let unsure = Refusal { code: 64, message: b"waiting", of_concern: true, ..Refusal::default() };
         assert!(MongoError::refused(&unsure).to_string().contains("not as surely"));
+    }
+
+    #[test]
+    fn control_characters_of_a_server_are_escaped() {
+        let refusal = Refusal { code: 2, name: b"Bad\rValue", message: b"\x1b[2J", of_concern: false };
+        let error = MongoError::refused(&refusal).to_string();
+        assert_eq!(error, r"server error 2 (Bad\u000dValue): \u001b[2J");
     }
 
     #[test]

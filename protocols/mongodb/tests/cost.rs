@@ -13,7 +13,8 @@ use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
-use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::allocations::Counting;
+use rumba_testkit::cost;
 use rumba_testkit::instructions::{self, Work};
 
 #[global_allocator]
@@ -43,28 +44,20 @@ fn find(session: &mut MongoSession, filter: &mut DocumentBuf, id: i64) {
 
 #[test]
 fn a_find_by_id_allocates_nothing() {
-    const FINDS: u64 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let (mut session, mut filter) = (session(dir.path()), DocumentBuf::default());
-    find(&mut session, &mut filter, 0);
-    let before = allocations::count();
-    for id in 0..FINDS {
-        find(&mut session, &mut filter, id as i64);
-    }
-    // Running a future allocates one waker, which does not belong to the session.
-    assert_eq!(allocations::count() - before - FINDS, 0);
+    cost::allocates_nothing(1, |id| find(&mut session, &mut filter, id as i64));
 }
 
 #[test]
 fn a_transaction_of_writes_allocates_nothing() {
-    const TRANSACTIONS: u64 = 1000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let mut session = session(dir.path());
     let (mut filter, mut change, mut documents) =
         (DocumentBuf::default(), DocumentBuf::default(), Documents::default());
-    let mut transaction = |id: u64| {
+    cost::allocates_nothing(6, |id| {
         let session: &mut dyn DocumentSession = &mut session;
         let filter = filter.write(|of| of.int("_id", id as i64));
         let update = change.write(|of| of.document("$inc", |of| of.small("count", 1)));
@@ -81,27 +74,18 @@ fn a_transaction_of_writes_allocates_nothing() {
         ] {
             block_on(session.execute(command, &mut |_| {})).unwrap();
         }
-    };
-    transaction(0);
-    let before = allocations::count();
-    (0..TRANSACTIONS).for_each(&mut transaction);
-    assert_eq!(allocations::count() - before - 6 * TRANSACTIONS, 0, "beside a waker for each command");
+    });
 }
 
 #[test]
 fn a_session_at_rest_is_small() {
-    const MOST: i64 = 12 << 10;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    let each = allocations::bytes_of_each(100, || {
+    cost::is_small_at_rest(|| {
         let (mut session, mut filter) = (session(dir.path()), DocumentBuf::default());
-        for id in 0..10 {
-            find(&mut session, &mut filter, id);
-        }
+        (0..10).for_each(|id| find(&mut session, &mut filter, id));
         session
     });
-    println!("a session takes {each} bytes");
-    assert!(each <= MOST, "{each} bytes");
 }
 
 /// Counts in the test build; `scripts/instructions` counts in a release build.

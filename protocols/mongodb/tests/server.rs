@@ -224,7 +224,10 @@ fn killed_server_is_lost_and_restarted_server_reconnects() {
     assert!(matches!(error, EngineError::CutOff(_)), "{error}");
     let _server = restarted.join().unwrap();
     assert_eq!(fetch(&mut again, all()).unwrap().0.documents, 3);
-    assert_eq!((options.counts.connections_lost.load(Relaxed), options.counts.reconnects.load(Relaxed)), (1, 1));
+    assert_eq!(
+        (options.counts.link.connections_lost.load(Relaxed), options.counts.link.reconnects.load(Relaxed)),
+        (1, 1)
+    );
 }
 
 #[test]

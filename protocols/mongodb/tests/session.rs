@@ -290,8 +290,8 @@ fn reconnect_after_shutdown_aborts_the_open_transaction() {
     }
     fetch(&mut session, find(Document::EMPTY)).unwrap();
     let aborted = server.requested().iter().filter(|command| has(command, "abortTransaction")).count();
-    assert_eq!((aborted, options.counts.reconnects.load(Relaxed)), (2, 2));
-    assert_eq!(options.counts.connections_lost.load(Relaxed), 2);
+    assert_eq!((aborted, options.counts.link.reconnects.load(Relaxed)), (2, 2));
+    assert_eq!(options.counts.link.connections_lost.load(Relaxed), 2);
 
     let fails = SessionOptions::to("db");
     let server = Server::new(|_, _| None);
@@ -322,9 +322,9 @@ fn a_server_is_back_when_it_takes_writes_again() {
     let mut session = server.session(&options);
     assert!(matches!(fetch(&mut session, find(Document::EMPTY)), Err(EngineError::CutOff(_))));
     assert!(session.hello().is_writable);
-    assert_eq!((reported.load(Relaxed), options.counts.reconnects.load(Relaxed)), (4, 1));
+    assert_eq!((reported.load(Relaxed), options.counts.link.reconnects.load(Relaxed)), (4, 1));
     assert_eq!(fetch(&mut session, find(Document::EMPTY)).unwrap().0.documents, 1);
-    assert_eq!(options.counts.connections_lost.load(Relaxed), 1);
+    assert_eq!(options.counts.link.connections_lost.load(Relaxed), 1);
 }
 
 /// The control session waits like the clients' sessions.

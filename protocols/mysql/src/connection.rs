@@ -1,17 +1,15 @@
 //! An authenticated connection with blocking calls, for connecting, preparing and administration. The load path does
 //! not use the blocking calls.
 
-use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
-use rumba_transport::{Ready, Stream, TransportError, tls_client};
+use rumba_transport::{Channel, Incoming, tls_client};
 
 use crate::codec::answer::Capabilities;
-use crate::codec::frame;
+use crate::codec::frame::{self, Framed, HEADER};
 use crate::handshake::{self, Agreed, Caller, Greeting, Login, Step};
-use crate::receive::{BEFORE_LOGIN, LONGEST, Receive};
 use crate::{Address, Target, WireError};
 
 /// utf8mb4_general_ci, which every server since MySQL 5.5.3 knows. Texts, names and passwords are UTF-8 in this program
@@ -23,12 +21,10 @@ pub(crate) const STATEMENT_CLOSE: u8 = 0x19;
 const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 
 /// An authenticated connection.
-pub(crate) struct Connection {
-    pub(crate) stream: Stream,
-    pub(crate) receive: Receive,
-    /// The send buffer; its first [`Connection::sent`] bytes are sent.
-    pub(crate) send: Vec<u8>,
-    pub(crate) sent: usize,
+pub struct Connection {
+    pub(crate) channel: Channel,
+    /// The sequence number for the answer to the packet last taken.
+    sequence: u8,
     /// The format of the server's answers.
     pub(crate) wording: Capabilities,
     /// Whether the server supports COM_STMT_BULK_EXECUTE.
@@ -41,33 +37,29 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects and logs in, before `deadline`.
-    pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, WireError> {
+    pub(crate) fn enter(target: &Target, deadline: Instant) -> Result<Self, WireError> {
         let began = Instant::now();
         let address = &target.address;
-        let stream = Stream::connect(address, deadline);
-        let stream = stream.map_err(|error| WireError::unreachable(address, error, began.elapsed()))?;
+        let channel = Channel::connect(address, HEADER, deadline);
+        let channel = channel.map_err(|error| WireError::unreachable(address, error, began.elapsed()))?;
         let mut connection = Self {
-            stream,
-            receive: Receive::new(),
-            send: Vec::new(),
-            sent: 0,
+            channel,
+            sequence: 0,
             wording: Capabilities::default(),
             bulk: false,
             version: String::new(),
             status: 0,
         };
-        connection.receive.limit(BEFORE_LOGIN);
         let greeting = connection.greeting(deadline);
         let greeting = greeting.map_err(|error| error.awaiting("the greeting", address, began.elapsed()))?;
         let entered = connection.log_in(target, greeting, Some(deadline));
         entered.map_err(|error| error.awaiting("the answer to the login", address, began.elapsed()))?;
-        connection.receive.limit(LONGEST);
         Ok(connection)
     }
 
     fn greeting(&mut self, deadline: Instant) -> Result<Greeting, WireError> {
         let packet = self.read(Some(deadline))?;
-        handshake::greeting(self.receive.at(packet))
+        handshake::greeting(self.at(packet))
     }
 
     fn log_in(&mut self, target: &Target, greeting: Greeting, deadline: Option<Instant>) -> Result<(), WireError> {
@@ -83,14 +75,14 @@ impl Connection {
             }
             self.put(&agreed.opening(COLLATION));
             self.write(deadline)?;
-            self.stream.encrypt(tls);
+            self.channel.stream.encrypt(tls);
         }
         let caller = Caller {
             user: &target.user,
             password: target.password.reveal(),
             database: target.database.as_deref(),
             collation: COLLATION,
-            tls: self.stream.is_encrypted(),
+            tls: self.channel.stream.is_encrypted(),
             local: matches!(target.address, Address::Socket(_)),
         };
         let (mut login, first) = Login::start(caller, &greeting, agreed)?;
@@ -98,7 +90,7 @@ impl Connection {
         loop {
             self.write(deadline)?;
             let packet = self.read(deadline)?;
-            match login.step(self.receive.at(packet))? {
+            match login.step(self.at(packet))? {
                 Step::Send(bytes) => self.put(&bytes),
                 Step::Wait => {}
                 Step::In { status } => {
@@ -115,53 +107,70 @@ impl Connection {
 
     /// Queues a packet that answers the last received one.
     pub(crate) fn put(&mut self, payload: &[u8]) {
-        let at = frame::start(&mut self.send);
-        self.send.extend_from_slice(payload);
-        self.receive.sequence = frame::finish(&mut self.send, at, self.receive.sequence);
+        let out = &mut self.channel.send;
+        let at = frame::start(out);
+        out.extend_from_slice(payload);
+        self.sequence = frame::finish(out, at, self.sequence);
     }
 
-    /// Queues a command with its argument.
+    /// Queues a command with its argument, and limits its answer.
     pub(crate) fn put_command(&mut self, command: u8, argument: &[u8]) {
-        let at = frame::start(&mut self.send);
-        self.send.push(command);
-        self.send.extend_from_slice(argument);
-        frame::finish(&mut self.send, at, 0);
+        self.channel.allow(Channel::ANSWER);
+        let out = &mut self.channel.send;
+        let at = frame::start(out);
+        out.push(command);
+        out.extend_from_slice(argument);
+        frame::finish(out, at, 0);
     }
 
     /// Sends everything queued, and blocks until it is sent.
     pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), WireError> {
-        let lost = |cause| WireError::io("sending to the server", cause);
-        while self.sent < self.send.len() || self.stream.holds_back() {
-            match self.stream.write(&self.send[self.sent..]) {
-                Ok(sent) => self.sent += sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
-                }
-                // The server's last message may still be readable; if not, the read reports the error.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
-                Err(error) => return Err(lost(error)),
-            }
-        }
-        self.send.clear();
-        self.sent = 0;
-        Ok(())
+        Ok(self.channel.write(deadline)?)
     }
 
     /// The next packet; blocks until it is complete.
     pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, WireError> {
-        loop {
-            if let Some(packet) = self.receive.packet() {
-                return Ok(packet);
-            }
-            match self.receive.fill(&mut self.stream) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.stream
-                        .block(Ready::ToRead, deadline)
-                        .map_err(|cause| WireError::io("waiting for the server", cause))?
-                }
-                Err(error) => return Err(TransportError::receiving(error).into()),
-            }
+        let sequence = &mut self.sequence;
+        self.channel.read(deadline, |incoming| Ok(take(incoming, sequence)))
+    }
+
+    /// The next packet, if it is complete; [`Connection::at`] shows it until the next receive.
+    #[inline]
+    pub(crate) fn packet(&mut self) -> Option<Range<usize>> {
+        take(&mut self.channel.incoming, &mut self.sequence)
+    }
+
+    /// The bytes of a packet.
+    #[inline]
+    pub(crate) fn at(&self, packet: Range<usize>) -> &[u8] {
+        self.channel.incoming.at(packet)
+    }
+
+    /// A packet with its frame; empty if it came in several frames.
+    pub(crate) fn framed(&self, packet: Range<usize>) -> &[u8] {
+        if packet.len() < frame::FULL { self.at(packet.start - HEADER..packet.end) } else { &[] }
+    }
+}
+
+/// Takes the next packet, if it is complete, and notes the sequence number for the answer to it.
+#[inline]
+fn take(incoming: &mut Incoming, sequence: &mut u8) -> Option<Range<usize>> {
+    match frame::framed(incoming.rest()) {
+        Framed::Whole { length, sequence: next } => {
+            let frame = incoming.take(HEADER + length);
+            *sequence = next;
+            Some(frame.start + HEADER..frame.end)
+        }
+        Framed::Split { span, sequence: next } => {
+            let frames = incoming.take(span);
+            *sequence = next;
+            let at = frames.start + HEADER;
+            let length = frame::join(incoming.at_mut(frames));
+            Some(at..at + length)
+        }
+        Framed::Short(needed) => {
+            incoming.need(needed);
+            None
         }
     }
 }
@@ -173,9 +182,9 @@ impl Drop for Connection {
         if self.version.is_empty() {
             return;
         }
-        if let Some(bytes) = leave(&self.send, self.sent) {
+        if let Some(bytes) = leave(&self.channel.send, self.channel.sent()) {
             // The socket is closed next, whether or not it has space for these few bytes.
-            let _ = self.stream.write(&bytes);
+            let _ = self.channel.stream.write(&bytes);
         }
     }
 }

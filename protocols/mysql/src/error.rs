@@ -72,10 +72,7 @@ impl WireError {
     /// The error of a connection attempt that has taken this long.
     #[cold]
     pub(crate) fn unreachable(address: &Address, error: TransportError, waited: Duration) -> Self {
-        let (what, cause) = match error {
-            TransportError::Io { what, cause } => (what, cause),
-            TransportError::Tls(words) => return WireError::Tls(words),
-        };
+        let TransportError::Io { what, cause } = error else { return error.into() };
         let number = number_of(&cause);
         let refusal = match address {
             Address::Socket(path) => {
@@ -146,12 +143,9 @@ impl WireError {
 impl From<TransportError> for WireError {
     fn from(error: TransportError) -> Self {
         match error {
-            // This is no lost connection, because the server would send the same over a new one.
-            TransportError::Io { cause, .. } if cause.kind() == io::ErrorKind::InvalidData => {
-                WireError::Protocol(cause.to_string())
-            }
             TransportError::Io { what, cause } => WireError::Io { what, cause },
             TransportError::Tls(words) => WireError::Tls(words),
+            TransportError::Protocol(words) => WireError::Protocol(words),
         }
     }
 }

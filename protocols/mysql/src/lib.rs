@@ -1,7 +1,6 @@
 //! The client of the MySQL protocol, for MySQL, MariaDB and related servers.
 #![deny(missing_docs)]
 
-mod admin;
 #[doc(hidden)]
 pub mod codec;
 mod connection;
@@ -10,10 +9,13 @@ mod error;
 pub mod handshake;
 mod public_key;
 mod query;
-mod receive;
 mod session;
 
-pub use admin::{Admin, Rows};
 pub use error::{UNREACHABLE, WireError};
-pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, TableName, TableObserver, Target, Tls};
-pub use session::{LoadWay, SessionOptions, Templates, WireCounts, WireSession};
+pub use rumba_transport::{
+    Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Templates, Tls,
+};
+/// A connection for administration.
+pub type Admin = rumba_transport::Admin<connection::Connection>;
+
+pub use session::{LoadWay, SessionOptions, WireCounts, WireSession};

@@ -8,11 +8,11 @@ rumba_testkit::main!();
 
 use std::path::Path;
 
-use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
-use rumba_engine_api::worker::block_on;
+use rumba_engine_api::sql::{SqlSession, Statement};
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, SessionOptions, Target, Tls, WireSession};
-use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::allocations::Counting;
+use rumba_testkit::cost::{self, point_select};
 use rumba_testkit::instructions::{self, Work};
 
 #[global_allocator]
@@ -30,46 +30,25 @@ fn session(dir: &Path, options: &SessionOptions) -> (WireSession, Statement) {
     (session, statement)
 }
 
-fn select(session: &mut WireSession, statement: Statement, id: i64) {
-    let session: &mut dyn SqlSession = session;
-    let mut seen = 0;
-    let mut visit = |row: &dyn Row| seen = row.bytes(0).len();
-    let answer = block_on(session.execute(statement, &[Param::Int(id)], &mut visit)).unwrap();
-    assert_eq!((answer.rows, seen), (1, 119));
-}
-
 #[test]
 fn a_point_select_allocates_nothing() {
-    const SELECTS: u64 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     for text in [false, true] {
         let (mut session, statement) = session(dir.path(), &SessionOptions { text, ..SessionOptions::default() });
-        select(&mut session, statement, 0);
-        let before = allocations::count();
-        for id in 0..SELECTS {
-            select(&mut session, statement, id as i64);
-        }
-        // Running a future allocates one waker, which does not belong to the session.
-        assert_eq!(allocations::count() - before - SELECTS, 0, "text: {text}");
+        cost::allocates_nothing(1, |id| point_select(&mut session, statement, id as i64));
     }
 }
 
 #[test]
 fn a_session_at_rest_is_small() {
-    const MOST: i64 = 12 << 10;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    let options = SessionOptions::default();
-    let each = allocations::bytes_of_each(100, || {
-        let (mut session, statement) = session(dir.path(), &options);
-        for id in 0..10 {
-            select(&mut session, statement, id);
-        }
+    cost::is_small_at_rest(|| {
+        let (mut session, statement) = session(dir.path(), &SessionOptions::default());
+        (0..10).for_each(|id| point_select(&mut session, statement, id));
         session
     });
-    println!("a session takes {each} bytes");
-    assert!(each <= MOST, "{each} bytes");
 }
 
 /// Counts in the test build; `scripts/instructions` counts in a release build, which would be built for this test
@@ -92,6 +71,6 @@ fn point_selects() {
     let Some(requested) = instructions::requested() else { return };
     let (mut session, statement) = session(&requested.directory, &SessionOptions::default());
     for id in 0..requested.operations {
-        select(&mut session, statement, id as i64);
+        point_select(&mut session, statement, id as i64);
     }
 }

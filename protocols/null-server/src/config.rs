@@ -25,17 +25,6 @@ pub enum Protocol {
     MongoDb,
 }
 
-impl Protocol {
-    /// The version that the server reports.
-    pub fn version(self) -> &'static str {
-        match self {
-            Protocol::MySql => crate::mysql::VERSION,
-            Protocol::PostgreSql => crate::postgresql::VERSION,
-            Protocol::MongoDb => crate::mongodb::VERSION,
-        }
-    }
-}
-
 impl FromStr for Protocol {
     type Err = String;
 
@@ -44,7 +33,7 @@ impl FromStr for Protocol {
             "mysql" => Ok(Protocol::MySql),
             "postgresql" => Ok(Protocol::PostgreSql),
             "mongodb" => Ok(Protocol::MongoDb),
-            other => Err(format!("`{other}` is no protocol that is spoken here; write mysql, postgresql or mongodb")),
+            other => Err(format!("unknown protocol `{other}`; expected mysql, postgresql or mongodb")),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::dialogue::{Answers, Dialogue, ENOUGH, Taken};
+use crate::dialogue::{Answers, Dialogue};
+use crate::taken::{ENOUGH, Taken};
 
 /// The capacity that a buffer keeps between uses.
 const KEPT: usize = 64 << 10;

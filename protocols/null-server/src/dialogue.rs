@@ -1,22 +1,18 @@
 //! The dialogue with one client in the server's protocol, from bytes to answers, without I/O.
 
 use crate::config::{Config, Protocol};
+use crate::taken::Taken;
 use crate::{mongodb, mysql, postgresql};
 
-/// The size of pending answers at which they are sent before more are made.
-pub const ENOUGH: usize = 4 << 20;
-
-/// The result of handling input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// The number of handled bytes.
-    pub bytes: usize,
-    /// Whether a command was answered, and not only a login.
-    pub commands: bool,
-    /// Whether handling stopped because the pending answers must be sent first.
-    pub full: bool,
-    /// Whether the connection must end.
-    pub ended: bool,
+impl Protocol {
+    /// The version that the server reports.
+    pub fn version(self) -> &'static str {
+        match self {
+            Protocol::MySql => mysql::VERSION,
+            Protocol::PostgreSql => postgresql::VERSION,
+            Protocol::MongoDb => mongodb::VERSION,
+        }
+    }
 }
 
 /// A server's answers, made at its start.

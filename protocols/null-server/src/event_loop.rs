@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
 use crate::connection::{Connection, Received};
 use crate::dialogue::Answers;
 use crate::held::Held;
 use crate::listener::{Acceptor, Arrival};
+use crate::mailbox::Mailbox;
 
 /// Events that do not belong to a connection.
 const MAIL: u64 = u64::MAX;
@@ -28,41 +28,6 @@ const RELEASED: usize = 8;
 /// The pause in accepting when the host has no descriptor even to refuse clients. Otherwise epoll would report the
 /// waiting clients continuously.
 const NOT_NOW: Duration = Duration::from_millis(100);
-
-/// New sockets and the stop request for a loop of another thread.
-pub struct Mailbox {
-    sockets: Mutex<Vec<(OwnedFd, u32)>>,
-    stop: AtomicBool,
-    wake: OwnedFd,
-}
-
-impl Mailbox {
-    /// An empty mailbox.
-    ///
-    /// # Errors
-    /// The host has no free descriptor.
-    pub fn new() -> io::Result<Self> {
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { sockets: Mutex::default(), stop: AtomicBool::new(false), wake })
-    }
-
-    /// Passes a connection to the loop.
-    pub fn give(&self, socket: OwnedFd, id: u32) {
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).push((socket, id));
-        self.ring();
-    }
-
-    /// Requests the loop to end.
-    pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
-        self.ring();
-    }
-
-    fn ring(&self) {
-        // A write fails only if the counter is full, and then the loop is awake anyway.
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-}
 
 /// Answers that are held until their time.
 struct Due {
@@ -102,7 +67,7 @@ impl EventLoop {
         delay: Option<Duration>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &mail.wake, EventData::new_u64(MAIL), EventFlags::IN)?;
+        epoll::add(&epoll, mail.wake(), EventData::new_u64(MAIL), EventFlags::IN)?;
         if let Some(acceptor) = &acceptor {
             epoll::add(&epoll, acceptor.as_fd(), EventData::new_u64(LISTENER), EventFlags::IN)?;
         }
@@ -152,7 +117,7 @@ impl EventLoop {
     /// Checked in every loop that a client could keep running forever.
     #[inline]
     fn is_stopped(&self) -> bool {
-        self.mail.stop.load(Relaxed)
+        self.mail.is_stopped()
     }
 
     /// The time until the next answer is due.
@@ -307,8 +272,7 @@ impl EventLoop {
     }
 
     fn take_mail(&mut self) {
-        let _ = rustix::io::read(&self.mail.wake, &mut [0u8; 8]);
-        let sockets = std::mem::take(&mut *self.mail.sockets.lock().unwrap_or_else(PoisonError::into_inner));
+        let sockets = self.mail.take();
         for (socket, id) in sockets {
             self.adopt(socket, id);
         }

@@ -10,16 +10,20 @@
 mod config;
 mod connection;
 mod dialogue;
+mod error;
 mod event_loop;
 mod held;
 mod listener;
+mod mailbox;
 mod mongodb;
 mod mysql;
 mod postgresql;
 mod server;
 mod sql;
+mod taken;
 mod text;
 
 pub use config::{Column, ColumnKind, Config, Listen, Protocol};
+pub use error::ServerError;
 pub use held::Held;
-pub use server::{NullServer, ServerError, allow_many_connections};
+pub use server::{NullServer, allow_many_connections};

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::config::Listen;
-use crate::event_loop::Mailbox;
-use crate::server::ServerError;
+use crate::error::ServerError;
+use crate::mailbox::Mailbox;
 
 /// The listen backlog; hundreds of clients connect at once.
 const BACKLOG: i32 = 4096;

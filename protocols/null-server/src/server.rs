@@ -9,44 +9,16 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::config::{Column, Config, Listen, Protocol};
 use crate::dialogue::{Answers, refusal};
-use crate::event_loop::{EventLoop, Mailbox};
+use crate::error::ServerError;
+use crate::event_loop::EventLoop;
 use crate::held::Held;
 use crate::listener::{Acceptor, listen};
+use crate::mailbox::Mailbox;
 use crate::mongodb;
 use crate::mysql::LONGEST;
 
 /// The most memory that answers may take.
 const MOST_ANSWERS: u64 = 256 << 20;
-
-/// Why the server cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// Another server uses the socket.
-    #[error("{0}: a server answers on this socket")]
-    Occupied(PathBuf),
-    /// The path is not a socket.
-    #[error("{0}: something that is no socket has this name")]
-    NotASocket(PathBuf),
-    /// The system refuses the address.
-    #[error("cannot listen on {place}: {cause}")]
-    Listen {
-        /// Path, or address and port.
-        place: String,
-        /// The system's error.
-        cause: io::Error,
-    },
-    /// The requested result set is impossible.
-    #[error("{0}")]
-    Answer(String),
-    /// The host provides no threads or descriptors.
-    #[error("the host gives no {what}: {cause}")]
-    Host {
-        /// The missing resource.
-        what: &'static str,
-        /// The system's error.
-        cause: io::Error,
-    },
-}
 
 /// A running server, which ends when it is dropped.
 pub struct NullServer {

@@ -1,7 +1,7 @@
 //! Errors between client and server.
 
 use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
-use rumba_transport::TransportError;
+use rumba_transport::{TransportError, server_text};
 
 use crate::codec::Malformed;
 use crate::codec::message::Refusal;
@@ -36,11 +36,11 @@ pub enum PgError {
 impl PgError {
     /// The error for a server's refusal, with a remedy if there is a common one.
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
-        let mut message = String::from_utf8_lossy(refusal.message).into_owned();
+        let mut message = server_text(refusal.message);
         for (before, more) in [("; ", refusal.detail), ("; hint: ", refusal.hint)] {
             if !more.is_empty() {
                 message.push_str(before);
-                message.push_str(&String::from_utf8_lossy(more));
+                message.push_str(&server_text(more));
             }
         }
         if let Some(remedy) = remedy(refusal) {
@@ -75,7 +75,7 @@ impl PgError {
         match self {
             PgError::Transport(TransportError::Io { .. }) => true,
             PgError::Server { sqlstate, fatal, .. } => *fatal || lost(&sqlstate.0),
-            PgError::Transport(TransportError::Tls(_)) | PgError::Protocol(_) | PgError::Unable(_) => false,
+            PgError::Transport(_) | PgError::Protocol(_) | PgError::Unable(_) => false,
         }
     }
 

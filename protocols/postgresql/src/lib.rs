@@ -3,7 +3,6 @@
 //! Source: the chapter "Frontend/Backend Protocol" of PostgreSQL's documentation.
 #![deny(missing_docs)]
 
-mod admin;
 #[doc(hidden)]
 pub mod codec;
 mod connection;
@@ -14,9 +13,11 @@ mod session;
 #[doc(hidden)]
 pub mod startup;
 
-pub use admin::{Admin, Rows};
 pub use error::PgError;
 pub use rumba_transport::{
-    Address, Identified, Loss, OnLost, Secret, TableName, TableObserver, Target, Tls, TransportError,
+    Address, Identified, Loss, OnLost, Rows, Secret, TableName, TableObserver, Target, Templates, Tls, TransportError,
 };
+/// A connection for administration.
+pub type Admin = rumba_transport::Admin<connection::Connection>;
+
 pub use session::{PgCounts, PgSession, SessionOptions};

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use rumba_transport::{Blocking, Channel, Rows, Target};
+
+use crate::PgError;
 use crate::codec::message::{self, Transaction};
 use crate::codec::{Reader, frame};
-use crate::connection::{Allowance, Connection, Message};
-use crate::{PgError, Rows};
+use crate::connection::{Connection, Message};
 
 /// Appends the message with statements as text.
 pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
@@ -14,10 +16,30 @@ pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
     frame::finish(out, at);
 }
 
+impl Blocking for Connection {
+    type Error = PgError;
+
+    fn open(target: &Target, deadline: Instant) -> Result<Self, PgError> {
+        Self::enter(target, &[], deadline)
+    }
+
+    fn query(&mut self, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
+        query(self, sql, deadline)
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn may_pass(error: &PgError) -> bool {
+        error.may_pass()
+    }
+}
+
 /// Runs statements; the rows are those of the first that returns any. They stay in memory, so the answer has a limit.
 pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
     let (mut answers, mut current) = (Vec::new(), Rows::default());
-    exchange(connection, sql, Allowance::answer(), deadline, |kind, body| {
+    exchange(connection, sql, Channel::ANSWER, deadline, |kind, body| {
         match kind {
             b'T' => {
                 current = Rows::default();
@@ -34,24 +56,25 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
 
 /// Runs statements and discards their rows.
 pub(crate) fn run(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<(), PgError> {
-    exchange(connection, sql, Allowance::unlimited(), deadline, |_, _| Ok(()))
+    exchange(connection, sql, usize::MAX, deadline, |_, _| Ok(()))
 }
 
 /// Sends statements, and passes on the messages of their answers.
 fn exchange(
     connection: &mut Connection,
     sql: &str,
-    mut allowance: Allowance,
+    allowed: usize,
     deadline: Option<Instant>,
     mut take: impl FnMut(u8, &[u8]) -> Result<(), PgError>,
 ) -> Result<(), PgError> {
     refuse_zero(sql.as_bytes())?;
-    put_query(&mut connection.send, sql.as_bytes());
+    connection.channel.allow(allowed);
+    put_query(&mut connection.channel.send, sql.as_bytes());
     connection.write(deadline)?;
     let mut failure = None;
     loop {
-        let Message { kind, body } = connection.read_after(&mut failure, &mut allowance, deadline)?;
-        let body = connection.incoming.at(body);
+        let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
+        let body = connection.channel.incoming.at(body);
         match kind {
             b'T' | b'D' | b'C' | b'I' => take(kind, body)?,
             b'E' => {
@@ -59,14 +82,15 @@ fn exchange(
             }
             b'G' => {
                 // Refuse a COPY, because there are no rows to load here.
-                let at = frame::start(&mut connection.send, b'f');
-                frame::put_text(&mut connection.send, b"no rows are loaded by this statement");
-                frame::finish(&mut connection.send, at);
+                let out = &mut connection.channel.send;
+                let at = frame::start(out, b'f');
+                frame::put_text(out, b"no rows are loaded by this statement");
+                frame::finish(out, at);
                 connection.write(deadline)?;
             }
             b'Z' => {
                 connection.transaction = Transaction::of(body)?;
-                connection.incoming.answered();
+                connection.channel.incoming.answered();
                 return failure.map_or(Ok(()), Err);
             }
             // The confirmation that an earlier statement was closed arrives here too.

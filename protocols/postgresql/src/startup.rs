@@ -2,6 +2,7 @@
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use rumba_transport::server_text;
 
 use crate::PgError;
 use crate::codec::message::refusal;
@@ -104,7 +105,7 @@ impl<'a> Login<'a> {
             b'S' => {
                 let mut reader = Reader::new(body);
                 if reader.text("ParameterStatus")? == b"server_version" {
-                    self.version = String::from_utf8_lossy(reader.text("ParameterStatus")?).into_owned();
+                    self.version = server_text(reader.text("ParameterStatus")?);
                 }
                 Ok(Step::Wait)
             }

@@ -4,6 +4,7 @@ use std::io;
 
 use rumba_engine_api::printable::printable;
 
+use crate::incoming::LONGEST;
 use crate::tls;
 
 /// An error of a connection to a server.
@@ -20,12 +21,28 @@ pub enum TransportError {
     /// The requested encryption is impossible, or the certificate is not trusted.
     #[error("TLS: {0}")]
     Tls(String),
+    /// The server violated the protocol. A new connection does not help, because the server would send the same again.
+    #[error("protocol: {0}")]
+    Protocol(String),
 }
 
 impl TransportError {
     /// The system's error for an operation.
     pub fn io(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         TransportError::Io { what: what.into(), cause: cause.into() }
+    }
+
+    /// The error for more bytes than are accepted.
+    #[cold]
+    pub(crate) fn too_long(limit: usize) -> Self {
+        let limit = match limit {
+            0..0x10_0000 => format!("{} KiB", limit >> 10),
+            _ => format!("{} MiB", limit >> 20),
+        };
+        TransportError::Protocol(format!(
+            "the server sends more than the {limit} that are accepted here; check that the address is that of a server \
+             of this protocol"
+        ))
     }
 
     /// Converts an error from receiving: errors of the encryption are wrapped in I/O errors.
@@ -36,6 +53,7 @@ impl TransportError {
                 let words = io::Error::new(io::ErrorKind::UnexpectedEof, "the server has closed the connection");
                 Self::io("receiving from the server", words)
             }
+            None if error.kind() == io::ErrorKind::InvalidData => Self::too_long(LONGEST),
             None => Self::io("receiving from the server", error),
         }
     }

@@ -12,8 +12,8 @@ const FIRST: usize = 1 << 10;
 const AMPLE: usize = 16 << 10;
 /// The number of smaller answers after which a buffer that grew for one message shrinks.
 const PATIENCE: u32 = 64;
-/// The longest message accepted unless the protocol sets another limit: 1 GiB, and the headers of its parts.
-const LONGEST: usize = (1 << 30) + (64 << 10);
+/// The longest message accepted: 1 GiB, and the headers of its parts.
+pub(crate) const LONGEST: usize = (1 << 30) + (64 << 10);
 
 /// Bytes received but not yet taken. The protocol decides where a message ends.
 #[derive(Debug)]
@@ -23,8 +23,6 @@ pub struct Incoming {
     end: usize,
     /// The known length of the next message from `start` on; 0 after bytes were taken.
     needed: usize,
-    /// The longest message accepted.
-    limit: usize,
     /// The longest message of the current answer.
     longest: usize,
     /// The number of consecutive answers that would have fitted into an ample buffer.
@@ -34,13 +32,7 @@ pub struct Incoming {
 impl Incoming {
     /// An empty buffer, for messages of at least this many bytes.
     pub fn new(shortest: usize) -> Self {
-        Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, limit: LONGEST, longest: 0, modest: 0 }
-    }
-
-    /// Refuses messages of more than this many bytes from here on. Otherwise a server could fill the memory with one
-    /// message without an end.
-    pub fn limit(&mut self, bytes: usize) {
-        self.limit = bytes;
+        Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, longest: 0, modest: 0 }
     }
 
     /// Whether there are bytes not yet taken.
@@ -77,6 +69,21 @@ impl Incoming {
         self.needed = bytes;
     }
 
+    /// Takes these bytes, if the received bytes start with them.
+    #[inline]
+    pub fn skip(&mut self, bytes: &[u8]) -> bool {
+        let is_next = !bytes.is_empty() && self.rest().starts_with(bytes);
+        if is_next {
+            self.take(bytes.len());
+        }
+        is_next
+    }
+
+    /// The minimum length of the next, incomplete message.
+    pub(crate) fn needed(&self) -> usize {
+        self.needed
+    }
+
     /// Returns bytes that were taken.
     #[inline]
     pub fn at(&self, place: Range<usize>) -> &[u8] {
@@ -92,8 +99,8 @@ impl Incoming {
     /// Receives the available bytes, up to the free space. Returns whether there may be more.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing has arrived, `UnexpectedEof` at the connection's end, `InvalidData` for a message beyond
-    /// [`Incoming::limit`], and the system's own.
+    /// `WouldBlock` if nothing has arrived, `UnexpectedEof` at the connection's end, `InvalidData` for a message of more
+    /// than 1 GiB, and the system's own.
     #[inline]
     pub fn fill(&mut self, stream: &mut Stream) -> io::Result<bool> {
         if self.start == self.end {
@@ -130,8 +137,8 @@ impl Incoming {
 
     #[cold]
     fn make_room(&mut self) -> io::Result<()> {
-        if self.needed > self.limit {
-            return Err(too_long(self.limit));
+        if self.needed > LONGEST {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         if self.buffer.is_empty() {
             self.buffer = lent();
@@ -175,19 +182,6 @@ impl Incoming {
     }
 }
 
-/// The error for a message beyond the limit.
-fn too_long(limit: usize) -> io::Error {
-    let limit = match limit {
-        0..0x10_0000 => format!("{} KiB", limit >> 10),
-        _ => format!("{} MiB", limit >> 20),
-    };
-    let words = format!(
-        "the server sends a message of more than the {limit} that are accepted here; see that the address is that of a \
-         server of this protocol"
-    );
-    io::Error::new(io::ErrorKind::InvalidData, words)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -227,32 +221,6 @@ mod tests {
         other.write_all(&[2; 100]).unwrap();
         receive(&mut incoming, &mut stream, 105);
         assert!(incoming.buffer.len() <= 4 * AMPLE, "{}", incoming.buffer.len());
-    }
-
-    #[test]
-    fn a_message_beyond_the_limit_is_refused() {
-        let (mut stream, mut other) = pair();
-        let mut incoming = Incoming::new(5);
-        incoming.limit(16 << 10);
-        other.write_all(&[1; 2000]).unwrap();
-        receive(&mut incoming, &mut stream, 2000);
-        incoming.need(16 << 10);
-        other.write_all(&[2; 100]).unwrap();
-        receive(&mut incoming, &mut stream, 2100);
-        incoming.need((16 << 10) + 1);
-        let error = loop {
-            match incoming.fill(&mut stream) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    other.write_all(&[3; 1000]).unwrap();
-                    stream.block(Ready::ToRead, None).unwrap();
-                }
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        assert!(error.to_string().contains("more than the 16 KiB that are accepted"), "{error}");
-        assert!(incoming.buffer.len() <= 2 * AMPLE, "{}", incoming.buffer.len());
     }
 
     #[test]

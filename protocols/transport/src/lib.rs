@@ -2,6 +2,8 @@
 //! lost connections.
 #![deny(missing_docs)]
 
+mod admin;
+mod channel;
 mod created;
 mod error;
 mod incoming;
@@ -10,14 +12,17 @@ mod link;
 mod queue;
 mod stream;
 mod target;
+mod template;
 mod tls;
 
+pub use admin::{Admin, Blocking, Rows};
+pub use channel::Channel;
 pub use created::{TableName, TableObserver, announce};
 pub use error::{TransportError, in_statement, server_text};
 pub use incoming::Incoming;
-pub use lent::{give_back, lent};
-pub use link::{CONNECT, Link, Linked, Loss, OnLost, Refused, insist, left_out};
+pub use link::{CONNECT, Link, LinkCounts, Linked, Loss, OnLost, insist, left_out};
 pub use queue::Queue;
 pub use stream::{Ready, Stream};
 pub use target::{Address, Identified, Secret, Target, Tls};
+pub use template::{Template, Templates};
 pub use tls::client as tls_client;

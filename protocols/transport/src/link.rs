@@ -1,13 +1,15 @@
 //! Handling of a session's lost connection: the session ends, or it reconnects with growing pauses.
 
 use std::fmt::{self, Display};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::{Wait, wait_for};
 
-use crate::target::Address;
+use crate::{Address, Channel, Ready, TransportError};
 
 /// Timeout of one connection attempt, including setup.
 pub const CONNECT: Duration = Duration::from_secs(10);
@@ -63,15 +65,6 @@ impl Display for Loss<'_> {
             (true, OnLost::Reconnect) => f.write_str("the server's log says whether it came back"),
         }
     }
-}
-
-/// A failed connection attempt.
-#[derive(Clone, Debug)]
-pub struct Refused {
-    /// The reason.
-    pub why: String,
-    /// Whether the reason is temporary: the server is starting, or it has too many connections.
-    pub may_pass: bool,
 }
 
 /// Reconnects, blocking, with the same retries as a session that may reconnect.
@@ -134,23 +127,18 @@ impl Link {
         matches!(self, Link::Up)
     }
 
-    /// Records a lost connection; `under_way` is the number of pending answers.
-    #[cold]
-    pub fn lose(&mut self, loss: &Loss<'_>, under_way: usize) {
+    /// The state after a connection is lost; `under_way` is the number of pending answers.
+    fn lost(loss: &Loss<'_>, under_way: usize) -> Self {
         let now = Instant::now();
-        *self = if loss.is_made_good() {
+        if loss.is_made_good() {
             Link::Down(Down { since: now, next: now, pause: FIRST_PAUSE, dropped: under_way.saturating_sub(1) })
         } else {
             Link::Gone(loss.to_string())
-        };
+        }
     }
 
     /// Ensures a connection before a statement is submitted, and blocks while reconnecting.
-    ///
-    /// # Errors
-    /// There is no connection, and reconnecting failed.
-    #[cold]
-    pub fn restore(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Result<(), EngineError> {
+    fn restore(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Result<(), EngineError> {
         loop {
             match self {
                 Link::Up => return Ok(()),
@@ -165,8 +153,7 @@ impl Link {
     }
 
     /// The result of waiting for an answer that was lost, or while there is no connection.
-    #[cold]
-    pub fn poll_lost(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Poll<EngineError> {
+    fn poll_lost(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Poll<EngineError> {
         loop {
             match self {
                 Link::Up => return Poll::Ready(CUT_OFF),
@@ -206,8 +193,7 @@ impl Link {
             Link::Down(Down { next: now + down.pause, pause: (down.pause * 2).min(LONGEST_PAUSE), ..down })
         } else {
             Link::Gone(format!(
-                "the connection was lost, and none could be made anew: {}; the server has to be back and let the user in \
-                 within {} s",
+                "the connection was lost, and reconnecting failed: {}; the server must be back and let the user in within {} s",
                 refused.why,
                 GIVE_UP.as_secs()
             ))
@@ -216,16 +202,74 @@ impl Link {
     }
 }
 
+/// Counters of lost connections, shared by all sessions of an instance. A session only updates them for rare events.
+#[derive(Debug, Default)]
+pub struct LinkCounts {
+    /// Connections lost.
+    pub connections_lost: AtomicU64,
+    /// Connections reopened.
+    pub reconnects: AtomicU64,
+}
+
 /// A session over a link, for any protocol, that handles a lost connection.
 pub trait Linked {
+    /// The protocol's error.
+    type Error: Display + From<TransportError>;
+
     /// The state of its connection.
     fn link(&mut self) -> &mut Link;
 
-    /// Reconnects once, and restores the session's state on the new connection.
+    /// Its connection.
+    fn channel(&mut self) -> &mut Channel;
+
+    /// The server's address, the reaction to a lost connection, and the counters.
+    fn settings(&self) -> (&Address, OnLost, &LinkCounts);
+
+    /// Whether an error means that the connection is lost, so that a new one may help.
+    fn is_lost(error: &Self::Error) -> bool;
+
+    /// Whether the reason for a failed connection may be temporary: the server is starting, or it has too many
+    /// connections.
+    fn may_pass(error: &Self::Error) -> bool;
+
+    /// Replaces the connection, and restores the session's state on the new one.
     ///
     /// # Errors
     /// Why the attempt failed.
-    fn connect_again(&mut self) -> Result<(), Refused>;
+    fn reconnect(&mut self) -> Result<(), Self::Error>;
+
+    /// Forgets the requests in progress after the connection is lost, and returns the number of their answers.
+    fn forget(&mut self) -> usize;
+
+    /// Sends as much as there is space for. Returns whether the session must wait for space.
+    #[inline]
+    fn flush(&mut self) -> bool {
+        self.channel().flush()
+    }
+
+    /// Sends and receives as much as possible, and waits first if no data has arrived. `Pending` means that a driver
+    /// waits. The connection may be lost afterwards.
+    #[inline(never)]
+    fn exchange(&mut self) -> Poll<()> {
+        let ready = if self.flush() { Ready::ToWrite } else { Ready::ToRead };
+        self.channel().receive(ready).map(|received| {
+            if let Err(error) = received {
+                self.lose(&error.into());
+            }
+        })
+    }
+
+    /// Records that the connection is lost.
+    #[cold]
+    fn lose(&mut self, error: &Self::Error) {
+        let under_way = self.forget();
+        self.channel().reset();
+        let (to, on_lost, counts) = self.settings();
+        counts.connections_lost.fetch_add(1, Relaxed);
+        let loss = Loss { to, error, is_lost: Self::is_lost(error), on_lost };
+        let link = Link::lost(&loss, under_way);
+        *self.link() = link;
+    }
 
     /// Ensures a connection before a submit, and blocks while reconnecting.
     ///
@@ -243,7 +287,7 @@ pub trait Linked {
     #[cold]
     fn link_up_again(&mut self) -> Result<(), EngineError> {
         let mut link = std::mem::take(self.link());
-        let restored = link.restore(&mut || self.connect_again());
+        let restored = link.restore(&mut || attempt(self));
         *self.link() = link;
         restored
     }
@@ -252,18 +296,34 @@ pub trait Linked {
     #[cold]
     fn without_link<T>(&mut self) -> Poll<Result<T, EngineError>> {
         let mut link = std::mem::take(self.link());
-        let received = link.poll_lost(&mut || self.connect_again());
+        let received = link.poll_lost(&mut || attempt(self));
         *self.link() = link;
         received.map(Err)
     }
 
     /// The client's error for a blocking call that lost the connection. It reconnects before the next call.
     #[cold]
-    fn cut_off(&mut self) -> EngineError {
+    fn cut_off(&mut self, error: &Self::Error) -> EngineError {
+        self.lose(error);
         match self.link() {
             // All later calls return the same error.
             Link::Gone(why) => EngineError::Lost(why.clone()),
             _ => self.link_up_again().err().unwrap_or(CUT_OFF),
         }
     }
+}
+
+/// Reconnects once.
+fn attempt<S: Linked + ?Sized>(session: &mut S) -> Result<(), Refused> {
+    session.reconnect().map_err(|error| Refused { why: error.to_string(), may_pass: S::may_pass(&error) })?;
+    session.settings().2.reconnects.fetch_add(1, Relaxed);
+    Ok(())
+}
+
+/// A failed connection attempt.
+struct Refused {
+    /// The reason.
+    why: String,
+    /// Whether it is temporary.
+    may_pass: bool,
 }

@@ -98,6 +98,23 @@ impl Stream {
         }
     }
 
+    /// Sends bytes from index `sent` on, and advances it. Returns whether it must wait for space. After an error all are
+    /// counted as sent: the server's last message may still be readable, and if not, the read reports the error.
+    #[inline]
+    pub fn send_from(&mut self, bytes: &[u8], sent: &mut usize) -> bool {
+        while *sent < bytes.len() || self.holds_back() {
+            match self.write(bytes.get(*sent..).unwrap_or_default()) {
+                Ok(more) => *sent += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(_) => {
+                    *sent = bytes.len().max(*sent);
+                    break;
+                }
+            }
+        }
+        false
+    }
+
     /// Whether encrypted bytes wait for space. Any write sends them, even an empty one.
     #[inline]
     pub fn holds_back(&self) -> bool {

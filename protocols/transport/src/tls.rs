@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -27,15 +27,14 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
         other => (other, None),
     };
     let provider = Arc::new(ring::default_provider());
+    let any_host =
+        |authorities| Arc::new(AnyHost { algorithms: provider.signature_verification_algorithms, authorities });
     let verifier: Arc<dyn ServerCertVerifier> = match tls {
         Tls::Preferred if matches!(address, Address::Socket(_)) => return Ok(None),
         Tls::Off => return Ok(None),
-        Tls::Identified(_) => return Err(TransportError::Tls("two certificates of one's own; name one".into())),
-        Tls::Preferred | Tls::Required => Arc::new(AnyServer { provider: provider.clone() }),
-        Tls::Signed { ca } => {
-            let authorities = authorities(ca.as_deref())?;
-            Arc::new(AnyHost { provider: provider.clone(), authorities })
-        }
+        Tls::Identified(_) => return Err(TransportError::Tls("there are two client certificates; name one".into())),
+        Tls::Preferred | Tls::Required => any_host(None),
+        Tls::Signed { ca } => any_host(Some(authorities(ca.as_deref())?)),
         Tls::Verified { ca } => {
             let authorities = Arc::new(authorities(ca.as_deref())?);
             WebPkiServerVerifier::builder_with_provider(authorities, provider.clone())
@@ -60,7 +59,7 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
         Address::Tcp { host, .. } => host.as_str(),
     };
     let server = ServerName::try_from(name.to_owned())
-        .map_err(|_| TransportError::Tls(format!("{name:?} is no name that a certificate could be for")))?;
+        .map_err(|_| TransportError::Tls(format!("a certificate cannot be for the name {name:?}")))?;
     let client = ClientConnection::new(Arc::new(config), server).map_err(|error| refused(&error))?;
     Ok(Some(Box::new(client)))
 }
@@ -145,60 +144,27 @@ fn authorities(file: Option<&Path>) -> Result<RootCertStore, TransportError> {
     Ok(store)
 }
 
-/// Accepts any certificate, as MySQL's `required` and PostgreSQL's `require` do.
+/// Accepts certificates for any host name.
 ///
-/// The handshake's signature is not verified either, and the certificate is not even parsed. The signature would prove
-/// that the server has the key of its certificate, but an attacker also has the key of a certificate of his own.
-/// Without parsing, servers work whose certificate `webpki` refuses (X.509 version 1) or whose key has no algorithm in
-/// `ring`.
-#[derive(Debug)]
-struct AnyServer {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
-        schemes.push(SignatureScheme::ECDSA_NISTP521_SHA512);
-        schemes
-    }
-}
-
-/// Accepts a certificate of one of these authorities for any host name, after checking that the server has its private
-/// key.
+/// With authorities, one of them must have signed the certificate, and the server must have its private key.
+///
+/// Without authorities any certificate is accepted, as with MySQL's `required` and PostgreSQL's `require`. The
+/// handshake's signature is not verified either, and the certificate is not even parsed. The signature would prove that
+/// the server has the key of its certificate, but an attacker also has the key of a certificate of his own. Without
+/// parsing, servers work whose certificate `webpki` refuses (X.509 version 1) or whose key has no algorithm in `ring`.
 #[derive(Debug)]
 struct AnyHost {
-    provider: Arc<CryptoProvider>,
-    authorities: RootCertStore,
+    algorithms: WebPkiSupportedAlgorithms,
+    authorities: Option<RootCertStore>,
+}
+
+impl AnyHost {
+    fn signature(
+        &self,
+        verify: impl FnOnce(&WebPkiSupportedAlgorithms) -> Result<HandshakeSignatureValid, rustls::Error>,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        if self.authorities.is_some() { verify(&self.algorithms) } else { Ok(HandshakeSignatureValid::assertion()) }
+    }
 }
 
 impl ServerCertVerifier for AnyHost {
@@ -210,9 +176,11 @@ impl ServerCertVerifier for AnyHost {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let certificate = ParsedCertificate::try_from(end_entity)?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(&certificate, &self.authorities, intermediates, now, algorithms)?;
+        if let Some(authorities) = &self.authorities {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            let algorithms = self.algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&certificate, authorities, intermediates, now, algorithms)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -222,7 +190,7 @@ impl ServerCertVerifier for AnyHost {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        self.signature(|algorithms| verify_tls12_signature(message, certificate, signature, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -231,10 +199,14 @@ impl ServerCertVerifier for AnyHost {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+        self.signature(|algorithms| verify_tls13_signature(message, certificate, signature, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        let mut schemes = self.algorithms.supported_schemes();
+        if self.authorities.is_none() {
+            schemes.push(SignatureScheme::ECDSA_NISTP521_SHA512);
+        }
+        schemes
     }
 }

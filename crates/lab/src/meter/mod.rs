@@ -41,7 +41,8 @@ type Known<T> = Result<T, String>;
 /// Why an embedded engine has no separate server figures.
 const EMBEDDED: &str = "the engine is embedded: it has no process of its own";
 /// Why a server has no process figures.
-const OUT_OF_REACH: &str = "the server runs on another host, or its process is not known: its counters cannot be read";
+const OUT_OF_REACH: &str = "the server runs on another host, or rumba cannot identify its process; for a server on this host, name its Unix \
+     socket (?socket= in the DSN) or run rumba as root";
 /// Why a server has no figures of its data directory.
 const DATA_OUT_OF_REACH: &str =
     "the server's data directory is on another host or may not be read: its size and device are not known";

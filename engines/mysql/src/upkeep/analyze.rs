@@ -3,7 +3,7 @@
 use rumba_engine_api::error::EngineError;
 
 use crate::counters::{Request, query};
-use crate::existing::{quoted, text};
+use crate::sql::{quoted, text};
 
 const CALL: &str = "ANALYZE TABLE";
 

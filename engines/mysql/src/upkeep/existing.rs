@@ -10,7 +10,7 @@ use rumba_protocol_mysql::WireError;
 use super::innodb::{HISTORY, is_any_open, open_transactions};
 use super::{analyze, rocksdb};
 use crate::counters::{Kind, PurgeProgress, Request, Server, debt, failed, is_denied, purge_progress, query};
-use crate::existing::quoted;
+use crate::sql::quoted;
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Brings the tables of `schema` to the state in which reads after a load are representative.

@@ -1,6 +1,6 @@
 //! Trials in a database of an existing server.
 
-use rumba_engine_api::engine::{Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema};
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
@@ -66,6 +66,8 @@ fn tables_in_the_users_own_schema_are_settled_and_dropped() {
         session.run("INSERT INTO t (v) SELECT generate_series(1, 1000)").expect("rows");
         drop(session);
         instance.settle().expect("settled");
+        let ProcessLocation::Server { pid, .. } = instance.place() else { panic!("a server has a process") };
+        assert_eq!(pid, Some(server.pid()), "found by its loopback port");
         let vacuumed = "SELECT schemaname, vacuum_count, analyze_count FROM pg_stat_user_tables WHERE relname = 't'";
         assert_eq!(row(&mut lab, vacuumed), "lab 1 1");
         assert!(instance.effective_settings().contains(&("search_path".to_owned(), "lab, public".to_owned())));

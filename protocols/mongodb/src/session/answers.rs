@@ -1,16 +1,15 @@
 //! Receives answers, parses them in place, and passes on each document.
 
-use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use rumba_engine_api::document::{Done, Visit};
 use rumba_engine_api::error::EngineError;
-use rumba_transport::{Linked, Ready, TransportError};
+use rumba_transport::Linked;
 
 use super::failure::{call_failed, usual};
-use super::{AMPLE, MongoCounts, MongoSession, PATIENCE, Pending, Transaction};
+use super::{MongoCounts, MongoSession, Pending, Transaction};
 use crate::MongoError;
 use crate::codec::Malformed;
 use crate::codec::reply::{Cursor, Labels, Refusal, Reply};
@@ -24,16 +23,6 @@ enum Taken {
     Part,
     /// The server reported an error.
     Refused(EngineError),
-}
-
-/// The result of an exchange with the server.
-enum Exchanged {
-    /// Data was sent or received, or the session waited.
-    Done,
-    /// A driver waits.
-    Pending,
-    /// The connection is lost.
-    Lost,
 }
 
 impl MongoSession {
@@ -51,14 +40,12 @@ impl MongoSession {
             };
             let taken = match self.connection.message() {
                 Ok(Some(place)) => self.take(pending, place, visit),
-                Ok(None) => match self.exchange() {
-                    Exchanged::Pending => return Poll::Pending,
-                    Exchanged::Done | Exchanged::Lost => continue,
-                },
+                Ok(None) if self.exchange().is_pending() => return Poll::Pending,
+                Ok(None) => continue,
                 Err(error) => Err(error),
             };
             match taken {
-                Ok(Taken::Part) => self.connection.incoming.answered(),
+                Ok(Taken::Part) => self.connection.channel.incoming.answered(),
                 Ok(Taken::Complete) => return Poll::Ready(Ok(self.complete())),
                 Ok(Taken::Refused(error)) => {
                     self.complete();
@@ -74,7 +61,7 @@ impl MongoSession {
     #[inline]
     fn complete(&mut self) -> Done {
         self.pending = None;
-        self.connection.incoming.answered();
+        self.connection.channel.incoming.answered();
         std::mem::take(&mut self.done)
     }
 
@@ -168,57 +155,6 @@ impl MongoSession {
             _ => {}
         }
         Taken::Refused(reported)
-    }
-
-    /// Sends and receives as much as possible, and waits first if no data has arrived.
-    #[inline]
-    fn exchange(&mut self) -> Exchanged {
-        let mut ready = Ready::ToRead;
-        if !self.connection.send.is_empty() && self.flush_is_blocked() {
-            ready = Ready::ToWrite;
-        }
-        if !self.waited && self.wait(ready) {
-            return Exchanged::Pending;
-        }
-        match self.connection.incoming.fill(&mut self.connection.stream) {
-            Ok(more) => self.waited = more,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
-            Err(error) => {
-                self.lose(&TransportError::receiving(error).into());
-                return Exchanged::Lost;
-            }
-        }
-        Exchanged::Done
-    }
-
-    /// Sends as much as there is space for. Returns whether it must wait for space.
-    fn flush_is_blocked(&mut self) -> bool {
-        let connection = &mut self.connection;
-        while connection.sent < connection.send.len() || connection.stream.holds_back() {
-            match connection.stream.write(&connection.send[connection.sent..]) {
-                Ok(sent) => connection.sent += sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                // The server's last message may still be readable; if not, the read reports the error.
-                Err(_) => break,
-            }
-        }
-        let sent = connection.send.len();
-        connection.send.clear();
-        connection.sent = 0;
-        if connection.send.capacity() > AMPLE {
-            self.modest = if sent > AMPLE { 0 } else { self.modest + 1 };
-            if self.modest >= PATIENCE {
-                connection.send.shrink_to(AMPLE);
-            }
-        }
-        false
-    }
-
-    /// Waits; returns true if a driver does it.
-    #[inline]
-    fn wait(&mut self, ready: Ready) -> bool {
-        self.waited = true;
-        self.connection.stream.wait(ready)
     }
 }
 

@@ -62,7 +62,7 @@ impl MongoSession {
             Command::Find { of, find } => self.write_find(of, find),
             Command::Insert { into, documents } => {
                 let message = self.start(into, true, |of| of.text("insert", into));
-                frame::sequence(&mut self.connection.send, "documents", documents.bytes());
+                frame::sequence(&mut self.connection.channel.send, "documents", documents.bytes());
                 self.finish(message, documents.len())?
             }
             Command::Update { of: collection, update } => {
@@ -124,11 +124,11 @@ impl MongoSession {
         let mut known = self.finds.iter();
         match known.find(|known| known.filter.len() == filter.len() && known.collection == collection) {
             Some(known) => {
-                let at = self.connection.send.len();
+                let at = self.connection.channel.send.len();
                 let connection = &mut self.connection;
                 connection.requested = connection.requested.wrapping_add(1);
-                connection.send.extend_from_slice(&known.message);
-                let message = &mut connection.send[at..];
+                connection.channel.send.extend_from_slice(&known.message);
+                let message = &mut connection.channel.send[at..];
                 message[4..8].copy_from_slice(&connection.requested.to_le_bytes());
                 message[known.filter.clone()].copy_from_slice(filter);
                 self.note(collection);
@@ -141,10 +141,10 @@ impl MongoSession {
     /// Encodes a find of one document, and caches it while there is space.
     #[cold]
     fn write_new_find(&mut self, collection: &str, find: Find<'_>) {
-        let at = self.connection.send.len();
+        let at = self.connection.channel.send.len();
         self.write_any_find(collection, find);
         const NAME: &[u8] = b"\x03filter\0";
-        let (message, length) = (&self.connection.send[at..], find.filter.bytes().len());
+        let (message, length) = (&self.connection.channel.send[at..], find.filter.bytes().len());
         let named = message.windows(NAME.len()).position(|bytes| bytes == NAME);
         if let Some(place) = named.filter(|_| self.finds.len() < KINDS).map(|named| named + NAME.len()) {
             let (collection, message) = (collection.to_owned(), message.to_vec());
@@ -175,7 +175,7 @@ impl MongoSession {
                 of.bool("singleBatch", true);
             }
         });
-        frame::finish(&mut self.connection.send, message);
+        frame::finish(&mut self.connection.channel.send, message);
         Pending::Find
     }
 
@@ -195,7 +195,7 @@ impl MongoSession {
             });
             of.embed("cursor", Document::EMPTY);
         });
-        frame::finish(&mut self.connection.send, message);
+        frame::finish(&mut self.connection.channel.send, message);
         Pending::Count
     }
 
@@ -206,7 +206,7 @@ impl MongoSession {
             of.int("getMore", cursor);
             of.text("collection", &collection);
         });
-        frame::finish(&mut self.connection.send, message);
+        frame::finish(&mut self.connection.channel.send, message);
         self.collection = collection;
     }
 
@@ -252,7 +252,7 @@ impl MongoSession {
     /// Ends the message of a write with this many documents, unless it exceeds the server's limits.
     #[inline]
     fn finish(&mut self, message: usize, documents: usize) -> Result<Pending, EngineError> {
-        let send = &mut self.connection.send;
+        let send = &mut self.connection.channel.send;
         let length = send.len() - message;
         if length > self.connection.hello.longest_message || documents == 0 {
             send.truncate(message);
@@ -328,7 +328,7 @@ impl MongoSession {
             }
             of.text("$db", ADMIN);
         });
-        frame::finish(&mut connection.send, message);
+        frame::finish(&mut connection.channel.send, message);
     }
 
     /// Ends the session. A transaction is aborted first. Otherwise the server would drop it and release its locks only
@@ -343,9 +343,9 @@ impl MongoSession {
             of.array("endSessions", |of| of.document(|of| of.binary_of("id", UUID, id)));
             of.text("$db", ADMIN);
         });
-        frame::finish(&mut connection.send, message);
-        frame::unanswered(&mut connection.send, message);
-        let _write_errors_are_ignored_when_closing = connection.stream.write(&connection.send);
+        frame::finish(&mut connection.channel.send, message);
+        frame::unanswered(&mut connection.channel.send, message);
+        let _write_errors_are_ignored_when_closing = connection.channel.stream.write(&connection.channel.send);
     }
 }
 

@@ -16,17 +16,12 @@ use std::task::{Context, Poll};
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
 use rumba_engine_api::error::EngineError;
-use rumba_transport::{Link, Linked, OnLost, Target};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, Target};
 
 use crate::Hello;
 use crate::connection::Connection;
 
 use failure::call_failed;
-
-/// A send buffer larger than this shrinks when its size is no longer needed.
-const AMPLE: usize = 16 << 10;
-/// The number of consecutive flushes without need for the size after which it shrinks.
-const PATIENCE: u32 = 64;
 
 /// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]
@@ -39,10 +34,8 @@ pub struct MongoCounts {
     pub transient_errors: AtomicU64,
     /// Commits that were sent again, because the first answer left their outcome unknown.
     pub commits_repeated: AtomicU64,
-    /// Connections lost.
-    pub connections_lost: AtomicU64,
-    /// Connections reopened.
-    pub reconnects: AtomicU64,
+    /// Lost connections.
+    pub link: LinkCounts,
 }
 
 /// The options of a session.
@@ -128,12 +121,8 @@ pub struct MongoSession {
     /// The session's id on a server with transactions, and their numbers.
     id: [u8; 16],
     number: i64,
-    /// Consecutive flushes for which an ample buffer was enough.
-    modest: u32,
     /// The result of the current answer so far.
     done: Done,
-    /// Whether the session waited for the socket since it last received data.
-    waited: bool,
 }
 
 impl MongoSession {
@@ -157,9 +146,7 @@ impl MongoSession {
             finds: Vec::new(),
             id: [0; 16],
             number: 0,
-            modest: 0,
             done: Done::default(),
-            waited: false,
         };
         if session.has_transactions() {
             session.id = command::session_id().map_err(|error| call_failed("getrandom", &error.to_string()))?;

@@ -1,16 +1,15 @@
 //! Receives answers, parses them in place, and passes on each row.
 
-use std::io;
 use std::ops::Range;
 use std::task::Poll;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Visit};
-use rumba_transport::{Linked, Ready, TransportError, left_out};
+use rumba_transport::{Linked, left_out};
 
 use super::failure::{call_failed, refused, usual};
 use super::outbox::{Kind, Pending};
-use super::statement::Plan;
+use super::plan::Plan;
 use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
@@ -52,25 +51,13 @@ enum Taken {
     Complete,
 }
 
-/// The result of an exchange with the server.
-enum Exchanged {
-    /// Data was sent or received, or the session waited.
-    Done,
-    /// A driver waits.
-    Pending,
-    /// The connection is lost.
-    Lost,
-}
-
 impl WireSession {
     /// Sends pending data, handles received packets, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         // The most common case. The queue of a lost connection is empty.
         if let Some(&Pending { kind: Kind::Binary, statement, .. }) = self.queue.front() {
-            if !self.connection.receive.has_some()
-                && let Exchanged::Pending = self.exchange()
-            {
+            if !self.connection.channel.incoming.has_some() && self.exchange().is_pending() {
                 return Poll::Pending;
             }
             if self.take_usual(statement, visit) && self.complete() {
@@ -92,8 +79,8 @@ impl WireSession {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
                 _ => return Poll::Ready(self.nothing_was_sent()),
             };
-            loop {
-                if self.connection.receive.has_some() {
+            while self.link.is_up() {
+                if self.connection.channel.incoming.has_some() {
                     match self.take(statement, visit) {
                         Ok(Taken::Part) => {}
                         Ok(Taken::Complete) if self.complete() => {
@@ -110,60 +97,12 @@ impl WireSession {
                         }
                     }
                 }
-                match self.exchange() {
-                    Exchanged::Done => {}
-                    Exchanged::Pending => return Poll::Pending,
-                    Exchanged::Lost => break,
+                if self.exchange().is_pending() {
+                    return Poll::Pending;
                 }
             }
         }
         self.without_link()
-    }
-
-    /// Sends and receives as much as possible, and waits first if no data has arrived.
-    #[inline(never)]
-    fn exchange(&mut self) -> Exchanged {
-        let mut ready = Ready::ToRead;
-        if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
-            ready = Ready::ToWrite;
-        }
-        if !self.waited && self.wait(ready) {
-            return Exchanged::Pending;
-        }
-        match self.connection.receive.fill(&mut self.connection.stream) {
-            Ok(more) => self.waited = more,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
-            Err(error) => {
-                self.lose(&TransportError::receiving(error).into());
-                return Exchanged::Lost;
-            }
-        }
-        Exchanged::Done
-    }
-
-    /// Whether the session must wait for space to write. If a completely sent request is unanswered, it waits for that
-    /// answer instead, because the server may be unable to continue before the client reads.
-    fn flush_is_blocked(&mut self) -> bool {
-        match self.outbox.flush(&mut self.connection, &self.queue) {
-            Ok(()) => false,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // A group's request ends with its last statement.
-                let first = self.queue.iter().find(|pending| !pending.grouped);
-                first.is_some_and(|first| !self.outbox.is_sent(&self.connection, first))
-            }
-            // The server's last message may still be readable; if not, the read reports the error.
-            Err(_) => {
-                self.outbox.give_up(&mut self.connection);
-                false
-            }
-        }
-    }
-
-    /// Waits; returns true if a driver does it.
-    #[inline]
-    fn wait(&mut self, ready: Ready) -> bool {
-        self.waited = true;
-        self.connection.stream.wait(ready)
     }
 
     /// Handles an answer that begins like the statement's last one, and so has the same columns. Returns whether it was
@@ -172,7 +111,7 @@ impl WireSession {
     fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
         if self.stage == Stage::Head
             && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
-            && self.connection.receive.skip(&binary.prologue)
+            && self.connection.channel.incoming.skip(&binary.prologue)
         {
             self.answer.columns = Some(binary.columns.len() as u32);
             if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
@@ -186,7 +125,7 @@ impl WireSession {
 
     /// Handles packets of any kind until the first statement is answered, or no packets are left.
     fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
-        while let Some(packet) = self.connection.receive.packet() {
+        while let Some(packet) = self.connection.packet() {
             if let Taken::Complete = self.take_packet(statement, packet, visit)? {
                 return Ok(Taken::Complete);
             }
@@ -204,8 +143,8 @@ impl WireSession {
     #[inline]
     fn take_packet(&mut self, statement: usize, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, WireError> {
         let wording = self.connection.wording;
-        let receive = &self.connection.receive;
-        let packet = receive.at(place.clone());
+        let connection = &self.connection;
+        let packet = connection.at(place.clone());
         let mut binary = match self.statements.get_mut(statement) {
             Some(Plan::Binary(binary)) => Some(binary),
             _ => None,
@@ -216,7 +155,7 @@ impl WireSession {
                     self.answer.columns = Some(count as u32);
                     let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
                     if let Some(binary) = &mut binary {
-                        binary.begin_prologue(receive.framed(place), defined);
+                        binary.begin_prologue(connection.framed(place), defined);
                     }
                     match (defined, known) {
                         (true, _) => Stage::Columns { count, left: count },
@@ -229,7 +168,7 @@ impl WireSession {
             Stage::Columns { count, left } => {
                 if let Some(binary) = &mut binary {
                     binary.columns.push(column::layout(packet)?.into());
-                    binary.add_to_prologue(receive.framed(place));
+                    binary.add_to_prologue(connection.framed(place));
                 }
                 match left - 1 {
                     0 if wording.deprecate_eof => Stage::Rows { count },
@@ -239,7 +178,7 @@ impl WireSession {
             }
             Stage::ColumnsEnd { count } => {
                 if let Some(binary) = &mut binary {
-                    binary.add_to_prologue(receive.framed(place));
+                    binary.add_to_prologue(connection.framed(place));
                 }
                 Stage::Rows { count }
             }
@@ -281,7 +220,7 @@ impl WireSession {
     /// Handles a packet that is an answer without rows, an error, or a request for a file.
     #[inline(never)]
     fn take_other(&mut self, packet: Range<usize>) -> Result<Taken, WireError> {
-        let packet = self.connection.receive.at(packet);
+        let packet = self.connection.at(packet);
         let kind = self.queue.front().map(|first| first.kind);
         match answer::head(packet, self.connection.wording)? {
             Head::Done(done) => {
@@ -330,7 +269,7 @@ impl WireSession {
     #[inline]
     fn complete(&mut self) -> bool {
         self.stage = Stage::Head;
-        self.connection.receive.answered();
+        self.connection.channel.incoming.answered();
         let Some(first) = self.queue.pop() else { return true };
         self.skipping = first.grouped && self.failure.is_some();
         if first.is_barrier() {
@@ -373,7 +312,7 @@ impl WireSession {
         while let Some(part) = self.queue.pop() {
             self.outbox.barriers -= usize::from(part.is_barrier());
             if part.last {
-                self.outbox.skip_to(&mut self.connection, part.end);
+                self.connection.channel.skip_to(part.end);
                 break;
             }
         }
@@ -410,7 +349,7 @@ impl WireSession {
 /// whether that packet was there. Packets of other kinds are left.
 #[inline]
 fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u64, visit: Visit<'_>) -> bool {
-    let mut rest = connection.receive.rest();
+    let mut rest = connection.channel.incoming.rest();
     let mut left = rest.len();
     let mut complete = false;
     while let Some(packet) = frame::next(&mut rest) {
@@ -431,7 +370,7 @@ fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u6
         }
         left = rest.len();
     }
-    connection.receive.leave(left);
+    connection.channel.incoming.leave(left);
     complete
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::Param;
-use rumba_transport::server_text;
+use rumba_transport::{Channel, server_text};
 
 use super::failure::call_failed;
 use super::literal::{self, put_escaped, put_quoted, quoted_name};
@@ -50,14 +50,14 @@ enum Way {
 
 /// The destination of statements: the send buffer, the files after it, and the queue of answers.
 pub(super) struct Sink<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    pub(super) channel: &'a mut Channel,
     pub(super) outbox: &'a mut Outbox,
     pub(super) queue: &'a mut Queue,
 }
 
 impl Sink<'_> {
     fn push(&mut self, statement: usize, kind: Kind) {
-        let end = self.outbox.end(self.out);
+        let end = self.channel.end();
         self.queue.push(Pending { statement, end, kind, last: false, grouped: false });
     }
 }
@@ -166,10 +166,10 @@ impl Rows {
                 let mut file = sink.outbox.file();
                 write_file(&mut file, values, self.columns);
                 sink.outbox.keep(file);
-                let at = frame::start(sink.out);
-                sink.out.push(QUERY);
-                sink.out.extend_from_slice(sql.as_bytes());
-                frame::finish(sink.out, at, 0);
+                let at = frame::start(&mut sink.channel.send);
+                sink.channel.send.push(QUERY);
+                sink.channel.send.extend_from_slice(sql.as_bytes());
+                frame::finish(&mut sink.channel.send, at, 0);
                 sink.push(statement, Kind::Load { rows: rows.len() as u64 });
             }
             Way::Insert(opening) => insert(sink, statement, opening, rows, self.limit, backslashes),
@@ -203,24 +203,24 @@ fn bulk(sink: &mut Sink<'_>, statement: usize, id: u32, types: &[u8], values: &[
     for row in values.chunks_exact(types.len()) {
         // An indicator and up to nine bytes of length or number, twelve of a time, or twenty digits.
         let most: usize = row.iter().map(|value| 22 + longest(value)).sum();
-        if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
-            frame::finish(sink.out, full, 0);
+        if let Some(full) = at.filter(|full| sink.channel.send.len() - full + most > limit) {
+            frame::finish(&mut sink.channel.send, full, 0);
             sink.push(statement, Kind::Binary);
             at = None;
         }
         if at.is_none() {
-            at = Some(frame::start(sink.out));
-            sink.out.push(BULK_EXECUTE);
-            sink.out.extend_from_slice(&id.to_le_bytes());
-            sink.out.extend_from_slice(&WITH_TYPES.to_le_bytes());
-            types.iter().for_each(|&number| sink.out.extend_from_slice(&[number, 0]));
+            at = Some(frame::start(&mut sink.channel.send));
+            sink.channel.send.push(BULK_EXECUTE);
+            sink.channel.send.extend_from_slice(&id.to_le_bytes());
+            sink.channel.send.extend_from_slice(&WITH_TYPES.to_le_bytes());
+            types.iter().for_each(|&number| sink.channel.send.extend_from_slice(&[number, 0]));
         }
         for (&number, value) in types.iter().zip(row) {
-            put_bulk(sink.out, number, value);
+            put_bulk(&mut sink.channel.send, number, value);
         }
     }
     if let Some(at) = at {
-        frame::finish(sink.out, at, 0);
+        frame::finish(&mut sink.channel.send, at, 0);
         sink.push(statement, Kind::Binary);
     }
 }
@@ -308,23 +308,23 @@ fn insert(
     for row in rows {
         // Every byte may be escaped; add quotes, a comma, a prefix, or twenty digits and a sign.
         let most: usize = row.iter().map(|value| 24 + 2 * longest(value)).sum();
-        if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
-            frame::finish(sink.out, full, 0);
+        if let Some(full) = at.filter(|full| sink.channel.send.len() - full + most > limit) {
+            frame::finish(&mut sink.channel.send, full, 0);
             sink.push(statement, Kind::Text);
             at = None;
         }
         match at {
-            Some(_) => sink.out.push(b','),
+            Some(_) => sink.channel.send.push(b','),
             None => {
-                at = Some(frame::start(sink.out));
-                sink.out.push(QUERY);
-                sink.out.extend_from_slice(opening.as_bytes());
+                at = Some(frame::start(&mut sink.channel.send));
+                sink.channel.send.push(QUERY);
+                sink.channel.send.extend_from_slice(opening.as_bytes());
             }
         }
-        put_row(sink.out, row, backslashes);
+        put_row(&mut sink.channel.send, row, backslashes);
     }
     if let Some(at) = at {
-        frame::finish(sink.out, at, 0);
+        frame::finish(&mut sink.channel.send, at, 0);
         sink.push(statement, Kind::Text);
     }
 }

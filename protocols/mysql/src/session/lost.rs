@@ -1,11 +1,10 @@
 //! Handles a lost connection.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Answer;
-use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, in_statement};
+use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, in_statement};
 
 use super::failure::{call_failed, usual};
 use super::{SessionOptions, Stage, WireSession};
@@ -20,7 +19,7 @@ const TOO_MANY_PREPARED: u16 = 1461;
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, WireError> {
     let deadline = Instant::now() + CONNECT;
-    let mut connection = Connection::open(target, deadline)?;
+    let mut connection = Connection::enter(target, deadline)?;
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             WireError::Server { code, sqlstate, message } => {
@@ -33,46 +32,65 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
 }
 
 impl Linked for WireSession {
+    type Error = WireError;
+
     #[inline]
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
-    fn connect_again(&mut self) -> Result<(), Refused> {
+    #[inline]
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.connection.channel
+    }
+
+    fn settings(&self) -> (&Address, OnLost, &LinkCounts) {
+        (&self.target.address, self.options.on_lost, &self.options.counts.link)
+    }
+
+    fn is_lost(error: &WireError) -> bool {
+        error.is_lost()
+    }
+
+    fn may_pass(error: &WireError) -> bool {
+        error.may_pass()
+    }
+
+    fn reconnect(&mut self) -> Result<(), WireError> {
         let deadline = Some(Instant::now() + CONNECT);
-        let mut again = || {
-            let mut connection = enter(&self.target, &self.options)?;
-            for statement in self.statements.iter_mut() {
-                statement.prepare_again(&mut connection, deadline)?;
-            }
-            Ok(connection)
-        };
-        self.connection =
-            again().map_err(|error: WireError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
-        self.options.counts.reconnects.fetch_add(1, Relaxed);
+        let mut connection = enter(&self.target, &self.options)?;
+        for statement in self.statements.iter_mut() {
+            statement.prepare_again(&mut connection, deadline)?;
+        }
+        self.connection = connection;
         Ok(())
     }
-}
 
-impl WireSession {
-    /// Marks the connection as lost.
-    #[cold]
-    pub(super) fn lose(&mut self, error: &WireError) {
-        self.options.counts.connections_lost.fetch_add(1, Relaxed);
+    fn forget(&mut self) -> usize {
         let under_way = self.queue.iter().filter(|pending| pending.last).count();
-        let (to, on_lost) = (&self.target.address, self.options.on_lost);
-        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
         self.queue.clear();
         self.outbox.reset();
-        self.connection.send.clear();
-        self.connection.sent = 0;
         self.skipping = false;
         self.stage = Stage::Head;
         self.answer = Answer::default();
         self.failure = None;
-        self.waited = false;
+        under_way
     }
 
+    /// If a completely sent request is unanswered, the session waits for that answer and not for space, because the
+    /// server may be unable to continue before the client reads.
+    #[inline]
+    fn flush(&mut self) -> bool {
+        let channel = &mut self.connection.channel;
+        self.outbox.flush(channel, &self.queue) && {
+            // A group's request ends with its last statement.
+            let first = self.queue.iter().find(|pending| !pending.grouped);
+            first.is_some_and(|first| !self.outbox.is_sent(channel, first))
+        }
+    }
+}
+
+impl WireSession {
     /// Handles a failed blocking call; a lost connection is reopened before the next call.
     #[cold]
     pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: WireError, sql: &[u8]) -> EngineError {
@@ -92,7 +110,6 @@ impl WireSession {
             }
             return error.during(call).followed_by(&(more + &in_statement(sql)));
         }
-        self.lose(&error);
-        self.cut_off()
+        self.cut_off(&error)
     }
 }

@@ -6,6 +6,7 @@ mod literal;
 mod load;
 mod lost;
 mod outbox;
+mod plan;
 mod statement;
 mod template;
 
@@ -15,7 +16,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, Linked, OnLost, TableObserver, Target, announce, give_back, lent};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, announce};
 
 use crate::WireError;
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
@@ -27,8 +28,7 @@ use crate::query::{QUERY, query};
 use answers::Stage;
 use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
-use statement::Plan;
-pub use template::Templates;
+use plan::Plan;
 
 /// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
@@ -56,10 +56,8 @@ pub struct WireCounts {
     pub deadlocks: AtomicU64,
     /// Statements that waited too long for a lock.
     pub lock_wait_timeouts: AtomicU64,
-    /// Connections lost.
-    pub connections_lost: AtomicU64,
-    /// Connections reopened.
-    pub reconnects: AtomicU64,
+    /// Lost connections.
+    pub link: LinkCounts,
 }
 
 /// The options of a session.
@@ -112,8 +110,6 @@ pub struct WireSession {
     failure: Option<EngineError>,
     /// The positions of the current row's columns, if it is text.
     places: Vec<ValueRange>,
-    /// Whether the session waited for the socket since it last received data.
-    waited: bool,
 }
 
 impl WireSession {
@@ -144,7 +140,6 @@ impl WireSession {
             answer: Answer::default(),
             failure: None,
             places: Vec::new(),
-            waited: false,
         })
     }
 
@@ -176,21 +171,23 @@ impl WireSession {
     fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         self.link_up()?;
         let (backslashes, group) = (self.backslashes(), self.open_group());
-        let out = &mut self.connection.send;
-        if self.groups && out.capacity() == 0 {
-            *out = lent();
+        let channel = &mut self.connection.channel;
+        if self.groups {
+            channel.take_back();
         }
+        let end = channel.end();
+        let out = &mut channel.send;
         let kind = match self.statements.get_mut(statement.0) {
             Some(Plan::Binary(binary)) if binary.params() == params.len() => {
                 binary.write(out, params);
                 Kind::Binary
             }
-            Some(Plan::Text(template)) if template.params() == params.len() => {
+            Some(Plan::Text(template)) if template.places() == params.len() => {
                 match group {
-                    Some(at) => template.add(out, at, params, backslashes),
+                    Some(at) => template::add(template, out, at, params, backslashes),
                     None => {
-                        self.request = self.outbox.end(out);
-                        template.write(out, params, backslashes);
+                        self.request = end;
+                        template::write(template, out, params, backslashes);
                     }
                 }
                 if let (Some(_), Some(before)) = (group, self.queue.back_mut()) {
@@ -211,7 +208,7 @@ impl WireSession {
     fn open_group(&mut self) -> Option<usize> {
         let before = self.queue.back_mut().filter(|_| self.groups)?;
         match self.statements.get(before.statement) {
-            Some(Plan::Text(_)) => self.outbox.unsent(&self.connection, self.request),
+            Some(Plan::Text(_)) => self.connection.channel.unsent(self.request),
             _ => None,
         }
     }
@@ -219,15 +216,14 @@ impl WireSession {
     /// Returns the buffers to the pool while no statement is in progress. Groups are long, and their senders are often
     /// among thousands of clients in think time.
     fn lend_buffers(&mut self) {
-        if self.queue.front().is_none() && self.connection.send.is_empty() {
-            self.connection.receive.lend();
-            give_back(std::mem::take(&mut self.connection.send));
+        if self.queue.front().is_none() {
+            self.connection.channel.lend();
         }
     }
 
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind) {
-        let end = self.outbox.end(&self.connection.send);
+        let end = self.connection.channel.end();
         self.queue.push(Pending { statement: statement.0, end, kind, last: true, grouped: false });
     }
 }
@@ -280,7 +276,7 @@ impl SqlSession for WireSession {
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         match self.statements.get_mut(statement.0) {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
-                binary.write(&mut self.connection.send, params);
+                binary.write(&mut self.connection.channel.send, params);
                 self.submitted(statement, Kind::Binary);
                 Ok(())
             }
@@ -295,8 +291,8 @@ impl SqlSession for WireSession {
             return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
         };
         let before = self.queue.iter().len();
-        let connection = &mut self.connection;
-        let mut sink = load::Sink { out: &mut connection.send, outbox: &mut self.outbox, queue: &mut self.queue };
+        let channel = &mut self.connection.channel;
+        let mut sink = load::Sink { channel, outbox: &mut self.outbox, queue: &mut self.queue };
         plan.write(&mut sink, rows.0, values, backslashes)?;
         if let Some(last) = self.queue.back_mut() {
             last.last = true;
@@ -312,7 +308,7 @@ impl SqlSession for WireSession {
     fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
         self.link_up()?;
         self.announce(sql)?;
-        let out = &mut self.connection.send;
+        let out = &mut self.connection.channel.send;
         let at = frame::start(out);
         out.push(QUERY);
         out.extend_from_slice(sql);
@@ -326,7 +322,7 @@ impl SqlSession for WireSession {
             return Err(call_failed("close", self.statements.why_none(statement.0)));
         };
         if self.link.is_up() {
-            plan.write_close(&mut self.connection.send);
+            plan.write_close(&mut self.connection.channel.send);
         }
         Ok(())
     }

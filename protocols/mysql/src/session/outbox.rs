@@ -1,14 +1,8 @@
 //! Outgoing data: the statements, and how much of them is sent.
 
 use std::collections::VecDeque;
-use std::io;
 
-use crate::connection::Connection;
-
-/// A send buffer larger than this shrinks when its size is no longer needed.
-const AMPLE: usize = 16 << 10;
-/// The number of consecutive flushes without need for the size after which it shrinks.
-const PATIENCE: u32 = 64;
+use rumba_transport::Channel;
 
 /// How a statement was sent, which determines the format of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +49,6 @@ pub(super) type Queue = rumba_transport::Queue<Pending>;
 /// The progress of sending, and the files that the server will request.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// The stream position of the send buffer's first byte.
-    base: u64,
     /// The number of barriers in the queue.
     pub(super) barriers: usize,
     /// The files to load, framed, in the order of their statements.
@@ -65,23 +57,9 @@ pub(super) struct Outbox {
     fed: Option<usize>,
     /// A spare buffer for the next file.
     spare: Vec<u8>,
-    /// Consecutive flushes for which an ample buffer was enough.
-    modest: u32,
 }
 
 impl Outbox {
-    /// The stream position at which the send buffer ends.
-    #[inline]
-    pub(super) fn end(&self, send: &[u8]) -> u64 {
-        self.base + send.len() as u64
-    }
-
-    /// The index of this stream position in the send buffer, if nothing from it on is sent.
-    pub(super) fn unsent(&self, connection: &Connection, position: u64) -> Option<usize> {
-        let at = usize::try_from(position.checked_sub(self.base)?).ok()?;
-        (connection.sent <= at && at < connection.send.len()).then_some(at)
-    }
-
     /// An empty buffer for a file.
     pub(super) fn file(&mut self) -> Vec<u8> {
         let mut file = std::mem::take(&mut self.spare);
@@ -107,74 +85,26 @@ impl Outbox {
     }
 
     /// Whether a statement is completely sent, including its file.
-    pub(super) fn is_sent(&self, connection: &Connection, pending: &Pending) -> bool {
-        // Bytes that the encryption holds back are not sent, so the server would never answer them.
-        let sent = connection.sent.saturating_sub(connection.stream.held_back());
-        self.fed.is_none() && self.base + sent as u64 >= pending.end
+    pub(super) fn is_sent(&self, channel: &Channel, pending: &Pending) -> bool {
+        self.fed.is_none() && channel.sent_to() >= pending.end
     }
 
-    /// Skips unsent bytes up to a position.
-    pub(super) fn skip_to(&mut self, connection: &mut Connection, end: u64) {
-        let skipped = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX);
-        connection.sent = skipped.min(connection.send.len()).max(connection.sent);
-    }
-
-    /// Whether there are unsent bytes.
+    /// Sends as much as permitted and as there is space for. Returns whether it must wait for space.
     #[inline]
-    pub(super) fn is_waiting(&self, connection: &Connection) -> bool {
-        connection.sent < connection.send.len() || self.fed.is_some() || connection.stream.holds_back()
-    }
-
-    /// Sends as much as permitted and as there is space for; `WouldBlock` if there is no more space.
-    #[inline]
-    pub(super) fn flush(&mut self, connection: &mut Connection, queue: &Queue) -> io::Result<()> {
-        if self.barriers > 0 {
-            return self.flush_to_barrier(connection, queue);
-        }
-        while connection.sent < connection.send.len() || connection.stream.holds_back() {
-            connection.sent += connection.stream.write(&connection.send[connection.sent..])?;
-        }
-        self.empty(connection);
-        Ok(())
+    pub(super) fn flush(&mut self, channel: &mut Channel, queue: &Queue) -> bool {
+        if self.barriers > 0 { self.flush_to_barrier(channel, queue) } else { channel.flush() }
     }
 
     #[cold]
-    fn flush_to_barrier(&mut self, connection: &mut Connection, queue: &Queue) -> io::Result<()> {
+    fn flush_to_barrier(&mut self, channel: &mut Channel, queue: &Queue) -> bool {
         if let (Some(fed), Some(file)) = (&mut self.fed, self.files.front()) {
-            while *fed < file.len() || connection.stream.holds_back() {
-                *fed += connection.stream.write(&file[*fed..])?;
+            if channel.stream.send_from(file, fed) {
+                return true;
             }
             self.fed = None;
         }
-        let barrier = queue.iter().find(|pending| pending.is_barrier()).map_or(u64::MAX, |pending| pending.end);
-        let limit = usize::try_from(barrier.saturating_sub(self.base)).unwrap_or(usize::MAX).min(connection.send.len());
-        while connection.sent < limit || connection.stream.holds_back() {
-            connection.sent += connection.stream.write(&connection.send[connection.sent..limit])?;
-        }
-        if connection.sent == connection.send.len() {
-            self.empty(connection);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn empty(&mut self, connection: &mut Connection) {
-        let sent = connection.send.len();
-        self.base += sent as u64;
-        connection.send.clear();
-        connection.sent = 0;
-        if connection.send.capacity() > AMPLE {
-            self.modest = if sent > AMPLE { 0 } else { self.modest + 1 };
-            if self.modest >= PATIENCE {
-                connection.send.shrink_to(AMPLE);
-            }
-        }
-    }
-
-    /// Stops sending: the other end is closed, but its earlier messages may be readable.
-    pub(super) fn give_up(&mut self, connection: &mut Connection) {
-        connection.sent = connection.send.len();
-        self.fed = None;
+        let barrier = queue.iter().find(|pending| pending.is_barrier());
+        channel.flush_to(barrier.map_or(u64::MAX, |pending| pending.end))
     }
 
     /// Clears everything after the connection is lost.

@@ -1,25 +1,21 @@
 //! Prepared statements.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::value::DateTime;
 
-use super::SessionOptions;
-use super::load::Rows;
-use super::template::Template;
 use crate::WireError;
 use crate::codec::answer;
 use crate::codec::column::{self, Layout};
 use crate::codec::frame::{self, HEADER};
 use crate::codec::row::Column;
-use crate::connection::{Connection, STATEMENT_CLOSE};
+use crate::connection::Connection;
 
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 /// The server cannot prepare this kind of statement.
-const NOT_PREPARABLE: u16 = 1295;
+pub(super) const NOT_PREPARABLE: u16 = 1295;
 
 /// The types in which parameters are sent: a signed integer of 64 bits, and a string.
 pub(super) const LONG_LONG: u8 = 0x08;
@@ -77,74 +73,6 @@ pub(super) fn put_time(out: &mut Vec<u8>, time: &DateTime) {
     out.extend_from_slice(&micros.to_le_bytes());
 }
 
-/// How a statement of the session is executed.
-#[derive(Debug)]
-pub(super) enum Plan {
-    /// Prepared on the server.
-    Binary(Box<Binary>),
-    /// Sent as text.
-    Text(Arc<Template>),
-    /// Rows to load.
-    Rows(Box<Rows>),
-}
-
-impl Plan {
-    /// Prepares a statement; one that the server cannot prepare is sent as text.
-    pub(super) fn prepare(
-        connection: &mut Connection,
-        sql: &[u8],
-        options: &SessionOptions,
-    ) -> Result<Self, WireError> {
-        if options.text {
-            return Ok(Plan::Text(options.templates.of(sql)));
-        }
-        match Binary::prepare(connection, sql, None) {
-            Ok(binary) => Ok(Plan::Binary(Box::new(binary))),
-            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(options.templates.of(sql))),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Prepares it again on a new connection, before `deadline`.
-    pub(super) fn prepare_again(
-        &mut self,
-        connection: &mut Connection,
-        deadline: Option<Instant>,
-    ) -> Result<(), WireError> {
-        match self {
-            Plan::Binary(binary) => **binary = Binary::prepare(connection, &binary.sql, deadline)?,
-            Plan::Rows(rows) => rows.prepare_again(connection, deadline)?,
-            Plan::Text(_) => {}
-        }
-        Ok(())
-    }
-
-    /// The statement's text.
-    pub(super) fn sql(&self) -> &[u8] {
-        match self {
-            Plan::Binary(binary) => &binary.sql,
-            Plan::Text(template) => &template.sql,
-            Plan::Rows(rows) => rows.sql(),
-        }
-    }
-
-    /// Appends the command that deallocates it on the server, which sends no answer.
-    pub(super) fn write_close(&self, out: &mut Vec<u8>) {
-        let id = match self {
-            Plan::Binary(binary) => binary.id,
-            Plan::Rows(rows) => match rows.id() {
-                Some(id) => id,
-                None => return,
-            },
-            Plan::Text(_) => return,
-        };
-        let at = frame::start(out);
-        out.push(STATEMENT_CLOSE);
-        out.extend_from_slice(&id.to_le_bytes());
-        frame::finish(out, at, 0);
-    }
-}
-
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
@@ -180,7 +108,7 @@ impl Binary {
         connection.put_command(PREPARE, sql);
         connection.write(deadline)?;
         let packet = connection.read(deadline)?;
-        let packet = connection.receive.at(packet);
+        let packet = connection.at(packet);
         if let Some(0xff) = packet.first() {
             return Err(WireError::refused(&answer::refusal(packet)?));
         }
@@ -188,7 +116,7 @@ impl Binary {
         definitions(connection, prepared.params, deadline, |_| {})?;
         let mut columns = Vec::with_capacity(usize::from(prepared.columns));
         definitions(connection, prepared.columns, deadline, |layout| columns.push(layout.into()))?;
-        connection.receive.answered();
+        connection.channel.incoming.answered();
         let params = usize::from(prepared.params);
         let mut opening = vec![0; NULLS + if params > 0 { params.div_ceil(8) + 1 } else { 0 }];
         opening[HEADER] = EXECUTE;
@@ -288,7 +216,7 @@ fn definitions(
 ) -> Result<(), WireError> {
     for _ in 0..count {
         let packet = connection.read(deadline)?;
-        each(column::layout(connection.receive.at(packet))?);
+        each(column::layout(connection.at(packet))?);
     }
     if count > 0 && !connection.wording.deprecate_eof {
         connection.read(deadline)?;

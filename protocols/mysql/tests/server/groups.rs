@@ -1,11 +1,12 @@
 //! Statements sent in groups.
 
-use crate::locks::{send, wait_for_a_lock};
+use crate::locks::wait_for_a_lock;
 use crate::support::Server;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession, Statement};
 use rumba_protocol_mysql::{OnLost, SessionOptions, WireSession};
 use rumba_testkit::sql::{Values, answer, fetch, ints};
+use rumba_testkit::sql_contract::send;
 
 fn text() -> SessionOptions {
     SessionOptions { text: true, terse_conflicts: true, ..SessionOptions::default() }

@@ -310,13 +310,13 @@ fn endless(dir: &std::path::Path, piece: Vec<u8>) -> Address {
 /// A greeting of endless frames filled the memory.
 #[test]
 fn a_greeting_without_an_end_is_refused() {
-    for frame in [vec![0xff, 0xff, 0xff, 0], vec![0, 0x50, 0, 0]] {
+    for frame in [vec![0xff, 0xff, 0xff, 0], vec![0, 0, 2, 0]] {
         let dir = tempfile::tempdir().unwrap();
         let mut piece = frame;
         piece.resize(1 << 16, 10);
         let error = refusal(&no_user(endless(dir.path(), piece)));
         assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
-        assert!(error.to_string().contains("more than the 16 KiB that are accepted"), "{error}");
+        assert!(error.to_string().contains("more than the 64 KiB that are accepted"), "{error}");
     }
 }
 

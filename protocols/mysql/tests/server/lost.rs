@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::support::Server;
-use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{Admin, OnLost, SessionOptions, Target, WireCounts, WireSession};
-use rumba_testkit::sql::{answer, fetch, ints, load};
+use rumba_testkit::sql::{fetch, ints};
+use rumba_testkit::sql_contract::{
+    killed_connections_cost_one_operation, lost_sessions_keep_failing, sessions_survive_a_restart,
+};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET @kept = 17".into()], ..SessionOptions::default() }
 }
 
 fn counted(counts: &Arc<WireCounts>) -> (u64, u64) {
-    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+    (counts.link.connections_lost.load(Relaxed), counts.link.reconnects.load(Relaxed))
 }
 
-fn kill_connection(server: &Server, session: &mut WireSession) {
+fn kill_connection(server: &Server, session: &mut dyn SqlSession) {
     let id = ints(session, "SELECT CONNECTION_ID()").unwrap()[0];
     server.admin().query(&format!("KILL CONNECTION {id}")).unwrap();
 }
@@ -29,21 +31,7 @@ fn session_without_reconnect_keeps_failing_with_the_cause() {
     let options = options(OnLost::Fail);
     for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
-        let select = session.prepare("SELECT ?").unwrap();
-        fetch(&mut session, select, &[Param::Int(1)], 1).unwrap();
-        server.kill();
-        for _ in 0..2 {
-            let error = fetch(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
-            assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
-            let reported = error.to_string();
-            assert!(
-                reported.starts_with("connection: the connection to ") && reported.contains(" was lost: "),
-                "{reported}"
-            );
-            assert!(reported.contains("on_lost = \"reconnect\" goes on after its restart"), "{reported}");
-        }
-        server.start_again();
-        assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
+        lost_sessions_keep_failing(&mut session, "SELECT ?", || server.kill(), || server.start_again());
     }
     assert_eq!(counted(&options.counts), (3, 0));
 }
@@ -56,24 +44,8 @@ fn session_survives_a_server_restart_and_prepares_again() {
     for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
         server.admin().query("CREATE OR REPLACE TABLE test.kept (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
-        let early = session.prepare("SELECT CONCAT(@kept, ?)").unwrap();
-        let rows = session.prepare_rows("kept", &["id"]).unwrap();
-        fetch(&mut session, early, &[Param::Int(0)], 1).unwrap();
-        server.kill();
-        // Three statements are in progress; none of them can be answered.
-        for _ in 0..3 {
-            session.submit(early, &[Param::Int(1)]).unwrap();
-        }
-        std::thread::scope(|scope| {
-            scope.spawn(|| server.start_again());
-            for _ in 0..3 {
-                assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
-            }
-        });
-        let (_, found) = fetch(&mut session, early, &[Param::Int(1)], 1).unwrap();
-        assert_eq!(found[0][0], b"171", "set up and prepared as before");
-        assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
-        server.admin().query("DROP TABLE test.kept").unwrap();
+        let kept = "SELECT CONCAT(@kept, ?)";
+        sessions_survive_a_restart(&mut session, kept, || server.kill(), || server.start_again());
     }
     assert_eq!(counted(&options.counts), (3, 3));
 }
@@ -84,16 +56,8 @@ fn a_connection_that_is_killed_costs_one_operation() {
     let server = Server::shared();
     for text in [false, true] {
         let options = SessionOptions { text, ..options(OnLost::Reconnect) };
-        let mut session = server.session(&options);
-        let select = session.prepare("SELECT @kept").unwrap();
-        kill_connection(&server, &mut session);
-        assert!(matches!(fetch(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
-        assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
-        assert_eq!(counted(&options.counts), (1, 1));
-        kill_connection(&server, &mut session);
-        assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
-        session.run("SELECT 1").unwrap();
-        assert_eq!(counted(&options.counts), (2, 2));
+        let kill = |session: &mut dyn SqlSession| kill_connection(&server, session);
+        killed_connections_cost_one_operation(&mut server.session(&options), kill, || counted(&options.counts));
     }
 }
 
@@ -109,7 +73,7 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     server.admin().query("ALTER USER brief@localhost ACCOUNT LOCK").unwrap();
     kill_connection(&server, &mut session);
     let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
-    assert!(error.contains("none could be made anew") && error.contains("4151"), "{error}");
+    assert!(error.contains("reconnecting failed") && error.contains("4151"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
 }
 

@@ -11,10 +11,11 @@ use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
 use rumba_testkit::sql::{answer, fetch, ints};
+use rumba_testkit::sql_contract::{
+    AWKWARD, closed_statements_give_up_their_place, long_values_and_many_rows_come_through, parameters_arrive_as_sent,
+    refusals_name_the_statement, statements_in_a_pipeline_fail_alone,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-/// A value that a careless client would corrupt.
-const AWKWARD: &[u8] = b"it's \"q\" `n` \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
 
 fn text() -> SessionOptions {
     SessionOptions { text: true, ..SessionOptions::default() }
@@ -28,34 +29,12 @@ fn latin1(text: bool) -> SessionOptions {
 #[test]
 #[needs(MariaDb, Openssl)]
 fn every_kind_of_parameter_arrives_as_it_was_sent() {
-    let server = Server::shared();
+    let create = "CREATE TEMPORARY TABLE kinds (id BIGINT PRIMARY KEY, n BIGINT, b VARBINARY(20000), \
+                  t TEXT CHARACTER SET utf8mb4)";
+    let select = "SELECT n, b, n IS NULL, b IS NULL, t FROM kinds WHERE id = ?";
     for options in [SessionOptions::default(), text()] {
-        for mut session in server.sessions(&options) {
-            session
-                .run("CREATE OR REPLACE TEMPORARY TABLE kinds (id BIGINT PRIMARY KEY, n BIGINT, b VARBINARY(20000))")
-                .unwrap();
-            let insert = session.prepare("INSERT INTO kinds VALUES (?, ?, ?)").unwrap();
-            let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL FROM kinds WHERE id = ?").unwrap();
-            let long = vec![0xa7; 20_000];
-            let numbers = [Param::Null, Param::Int(i64::MIN), Param::Int(i64::MAX), Param::Int(0), Param::Int(-1)];
-            let strings = [Param::Null, Param::Bytes(b""), Param::Bytes(AWKWARD), Param::Bytes(&long)];
-            let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
-            for (id, (number, string)) in (0..).zip(pairs) {
-                let (done, _) = fetch(&mut session, insert, &[Param::Int(id), number, string], 0).unwrap();
-                assert_eq!((done.affected, done.rows), (1, 0));
-                session.submit(select, &[Param::Int(id)]).unwrap();
-                let mut seen = 0;
-                let mut visit = |row: &dyn rumba_engine_api::sql::Row| {
-                    let (n, b) = (if let Param::Int(n) = number { n } else { 0 }, string);
-                    assert_eq!(row.int(0), n);
-                    assert_eq!(row.bytes(1), if let Param::Bytes(b) = b { b } else { b"" });
-                    assert_eq!((row.int(2) == 1, row.int(3) == 1), (number == Param::Null, b == Param::Null));
-                    assert_eq!((row.int(9), row.bytes(9)), (0, &b""[..]), "no such column");
-                    seen += 1;
-                };
-                let rows = block(&mut session, &mut visit).unwrap().rows;
-                assert_eq!((rows, seen), (1, 1));
-            }
+        for mut session in Server::shared().sessions(&options) {
+            parameters_arrive_as_sent(&mut session, create, "INSERT INTO kinds VALUES (?, ?, ?, ?)", select);
         }
     }
 }
@@ -138,22 +117,12 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
 #[test]
 #[needs(MariaDb, Openssl)]
 fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
-    let server = Server::shared();
+    const FULL: usize = 16 << 20;
+    let lengths = [250, 251, 65_535, 65_536, FULL - 20, FULL - 9, FULL - 1, FULL, 20 << 20];
+    let many = "SELECT REPEAT('r', 20000 + seq) FROM seq_1_to_500";
     for options in [SessionOptions::default(), text()] {
-        for mut session in server.sessions(&options) {
-            let echo = session.prepare("SELECT 1, ?, 2").unwrap();
-            for length in
-                [250, 251, 65_535, 65_536, (16 << 20) - 20, (16 << 20) - 9, (16 << 20) - 1, 16 << 20, 20 << 20]
-            {
-                let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-                let (done, rows) = fetch(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
-                assert_eq!(done.rows, 1);
-                assert!(rows[0][1] == value, "{length} bytes, text: {}", options.text);
-            }
-            let many = session.prepare("SELECT REPEAT('r', 20000 + seq) FROM seq_1_to_500").unwrap();
-            let (done, rows) = fetch(&mut session, many, &[], 1).unwrap();
-            assert_eq!(done.rows, 500);
-            assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
+        for mut session in Server::shared().sessions(&options) {
+            long_values_and_many_rows_come_through(&mut session, &lengths, "SELECT 1, ?, 2", many);
         }
     }
 }
@@ -165,30 +134,9 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
     for options in [SessionOptions::default(), text()] {
         let options = SessionOptions { terse_conflicts: true, ..options };
         for mut session in server.sessions(&options) {
-            session.run("CREATE OR REPLACE TEMPORARY TABLE line (id INT PRIMARY KEY)").unwrap();
+            let duplicate = ErrorCode::of_server(1062, *b"23000");
+            statements_in_a_pipeline_fail_alone(&mut session, "?", duplicate);
             let insert = session.prepare("INSERT INTO line VALUES (?)").unwrap();
-            let select = session.prepare("SELECT id FROM line WHERE id <= ? ORDER BY id").unwrap();
-            assert_eq!(session.pipeline(), 8);
-            for round in 0..3 {
-                for (statement, param) in [
-                    (insert, 1),
-                    (select, 9),
-                    (insert, 1),
-                    (select, 9),
-                    (insert, 2),
-                    (select, 9),
-                    (insert, 3),
-                    (select, 9),
-                ] {
-                    session.submit(statement, &[Param::Int(param)]).unwrap();
-                }
-                let rows: Vec<Result<u64, EngineError>> =
-                    (0..8).map(|_| answer(&mut session, 1).map(|(done, _)| done.rows + done.affected)).collect();
-                let taken = || Err(EngineError::Duplicate(ErrorCode::of_server(1062, *b"23000")));
-                assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
-                session.run("DELETE FROM line").unwrap();
-            }
-            assert!(answer(&mut session, 0).is_err(), "nothing is under way");
             // A transaction continues as well.
             assert!(session.survives_errors());
             session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
@@ -206,16 +154,8 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
 #[test]
 #[needs(MariaDb, Openssl)]
 fn refusal_names_the_statement_and_the_session_continues() {
-    let server = Server::shared();
-    let mut session = server.session(&SessionOptions::default());
-    let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
-    assert!(error.contains("1146") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
-    let sick = session.prepare("SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS t WHERE 1 = (SELECT seq FROM seq_1_to_2)");
-    let error = fetch(&mut session, sick.unwrap(), &[], 1).unwrap_err().to_string();
-    assert!(error.contains("1242") && error.contains("in: SELECT 1 FROM"), "{error}");
-    let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
-    assert!(error.contains("another session"), "{error}");
-    assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
+    let sick = "SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS t WHERE 1 = (SELECT seq FROM seq_1_to_2)";
+    refusals_name_the_statement(&mut Server::shared().session(&SessionOptions::default()), "1146", sick, "1242");
 }
 
 #[test]
@@ -233,20 +173,8 @@ fn statements_may_contain_bytes_that_are_not_utf8() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
-    let server = Server::shared();
-    let mut session = server.session(&SessionOptions::default());
-    let kept = session.prepare("SELECT 1").unwrap();
-    for number in 0..20 {
-        let next = session.prepare(&format!("SELECT CONCAT({number}, ?)")).unwrap();
-        assert_eq!(next.0, kept.0 + 1);
-        let (_, rows) = fetch(&mut session, next, &[Param::Bytes(b"x")], 1).unwrap();
-        assert_eq!(rows, [[format!("{number}x").as_bytes()]]);
-        session.close(next).unwrap();
-        assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
-        assert!(session.close(next).unwrap_err().to_string().contains("closed"));
-    }
-    assert_eq!(fetch(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+fn closed_statements_make_room_for_new_ones() {
+    closed_statements_give_up_their_place(&mut Server::shared().session(&SessionOptions::default()), "?");
 }
 
 #[test]

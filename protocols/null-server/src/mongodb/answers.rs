@@ -1,6 +1,7 @@
 //! Answers that are made once and copied for every request.
 
-use super::bson::Writer;
+use rumba_engine_api::bson::{Items, Writer};
+
 use super::message::{LONGEST, answer, old_answer};
 use crate::config::{ColumnKind, Config};
 use crate::text::groups_of_digits;
@@ -35,7 +36,7 @@ impl Answers {
         let found = answer(|of| {
             cursor(of, "firstBatch", |of| {
                 for number in 1..=config.rows {
-                    of.document(&(number - 1).to_string(), |of| document(of, config, number, &text));
+                    of.document(|of| document(of, config, number, &text));
                 }
             });
         });
@@ -45,7 +46,7 @@ impl Answers {
                 of.bool("updatedExisting", true);
             });
             of.document("value", |of| document(of, config, 1, &text));
-            of.ok(true);
+            of.double("ok", 1.0);
         });
         Self {
             found,
@@ -53,20 +54,20 @@ impl Answers {
             changed: answer(|of| {
                 of.small("n", 1);
                 of.small("nModified", 1);
-                of.ok(true);
+                of.double("ok", 1.0);
             }),
             shown,
             counted: counted(config.rows as usize),
-            done: answer(|of| of.ok(true)),
+            done: answer(|of| of.double("ok", 1.0)),
             hello: [answer(hello), old_answer(hello)],
             version: answer(|of| {
                 of.text("version", super::VERSION);
-                of.ok(true);
+                of.double("ok", 1.0);
             }),
             status: answer(|of| {
                 of.text("version", super::VERSION);
                 of.int("pid", i64::from(std::process::id()));
-                of.ok(true);
+                of.double("ok", 1.0);
             }),
         }
     }
@@ -76,27 +77,27 @@ impl Answers {
 pub fn counted(documents: usize) -> Vec<u8> {
     answer(|of| {
         of.small("n", i32::try_from(documents).unwrap_or(i32::MAX));
-        of.ok(true);
+        of.double("ok", 1.0);
     })
 }
 
 /// An error.
 pub fn refused(code: i32, name: &str, words: &str) -> Vec<u8> {
     answer(|of| {
-        of.ok(false);
+        of.double("ok", 0.0);
         of.text("errmsg", words);
         of.small("code", code);
         of.text("codeName", name);
     })
 }
 
-fn cursor(of: &mut Writer<'_>, batch: &str, documents: impl FnOnce(&mut Writer<'_>)) {
+fn cursor(of: &mut Writer<'_>, batch: &str, documents: impl FnOnce(&mut Items<'_, '_>)) {
     of.document("cursor", |of| {
         of.array(batch, documents);
         of.int("id", 0);
         of.text("ns", "null.server");
     });
-    of.ok(true);
+    of.double("ok", 1.0);
 }
 
 fn document(of: &mut Writer<'_>, config: &Config, number: u32, text: &str) {
@@ -122,5 +123,5 @@ fn hello(of: &mut Writer<'_>) {
     of.small("minWireVersion", 0);
     of.small("maxWireVersion", 21);
     of.bool("readOnly", false);
-    of.ok(true);
+    of.double("ok", 1.0);
 }

@@ -1,9 +1,10 @@
 //! The dialogue with one client, from messages to answers, without I/O.
 
+use rumba_engine_api::bson::{Document, Value};
+
 use super::answers::{Answers, counted, refused};
-use super::bson::{documents_in, first_name, values_in};
 use super::message::{First, OP_MSG, OP_QUERY, append, first};
-use crate::dialogue::{ENOUGH, Taken};
+use crate::taken::{ENOUGH, Taken};
 
 /// Flag: the message ends with a checksum of four bytes.
 const CHECKSUM: u32 = 1;
@@ -55,12 +56,11 @@ fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Op
         sections = sections.get(..sections.len().checked_sub(4)?)?;
     }
     let (&0, document) = sections.split_first()? else { return None };
-    let length = u32::from_le_bytes(*document.first_chunk()?) as usize;
-    let (document, more) = document.split_at_checked(length)?;
+    let (document, more) = Document::first(document).ok()?;
     if flags & UNANSWERED != 0 {
         return Some(true);
     }
-    let command = first_name(document)?;
+    let (command, _) = document.iter().next()?.ok()?;
     let answer = match command {
         b"find" | b"aggregate" => &answers.found,
         b"getMore" | b"listCollections" | b"listIndexes" => &answers.no_more,
@@ -91,11 +91,43 @@ fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Op
     Some(!matches!(command, b"hello" | b"isMaster" | b"ismaster"))
 }
 
-/// The number of documents in an insert, in its list or in a section after it.
-fn inserted(document: &[u8], more: &[u8]) -> Option<Vec<u8>> {
-    let Some((&1, section)) = more.split_first() else { return Some(counted(values_in(document, b"documents")?)) };
+/// The answer to an insert of the documents in its list, or in a section after it.
+fn inserted(command: Document<'_>, more: &[u8]) -> Option<Vec<u8>> {
+    let Some((&1, section)) = more.split_first() else {
+        let Value::Array(list) = command.get("documents").ok()?? else { return None };
+        return Some(counted(list.iter().count()));
+    };
     let length = u32::from_le_bytes(*section.first_chunk()?) as usize;
     let section = section.get(4..length)?;
     let name = section.iter().position(|&byte| byte == 0)?;
-    Some(counted(documents_in(&section[name + 1..])?))
+    let (mut documents, mut count) = (&section[name + 1..], 0);
+    while !documents.is_empty() {
+        (_, documents) = Document::first(documents).ok()?;
+        count += 1;
+    }
+    Some(counted(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_engine_api::bson::{DocumentBuf, write};
+
+    use super::*;
+
+    #[test]
+    fn inserted_documents_are_counted_in_a_list_or_a_section() {
+        let command = DocumentBuf::of(|of| {
+            of.text("insert", "t");
+            of.array("documents", |of| (0..2).for_each(|id| of.document(|of| of.int("_id", id))));
+        });
+        assert_eq!(inserted(command.get(), &[]), Some(counted(2)));
+        let mut section = b"\x01\0\0\0\0documents\0".to_vec();
+        (0..3).for_each(|id| write(&mut section, |of| of.int("_id", id)));
+        let length = section.len() as u32 - 1;
+        section[1..5].copy_from_slice(&length.to_le_bytes());
+        assert_eq!(inserted(command.get(), &section), Some(counted(3)));
+        let last = section.len() - 1;
+        assert_eq!(inserted(command.get(), &section[..last]), None, "it is cut off");
+        assert_eq!(inserted(Document::EMPTY, &[]), None);
+    }
 }

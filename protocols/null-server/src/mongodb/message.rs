@@ -1,6 +1,6 @@
 //! Messages: a header of sixteen bytes with length, number and opcode.
 
-use super::bson::{Writer, write};
+use rumba_engine_api::bson::{Writer, write};
 
 const HEADER: usize = 16;
 /// The opcode of all clients since 3.6.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_message_is_not_waited_for() {
-        let whole = answer(|of| of.ok(true));
+        let whole = answer(|of| of.double("ok", 1.0));
         let length = whole.len();
         let two = [&whole[..], b"?"].concat();
         let expected = First::Whole { number: 0, kind: OP_MSG, body: &whole[HEADER..], rest: b"?" };

@@ -1,7 +1,6 @@
 //! MongoDB's protocol: OP_MSG, and OP_QUERY for the greeting of older drivers.
 
 mod answers;
-mod bson;
 mod dialogue;
 mod message;
 

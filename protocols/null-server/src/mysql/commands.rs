@@ -1,6 +1,5 @@
 //! The dialogue with one client, from packets to answers, without I/O.
 
-use crate::dialogue::{ENOUGH, Taken};
 use crate::mysql::answers::{Answers, FIRST_STATUS, Template};
 use crate::mysql::constants::{Reply, reply};
 use crate::mysql::handshake::{NATIVE, SHA2, login, put_fast_success, put_greeting, put_switch};
@@ -11,6 +10,7 @@ use crate::mysql::resultset::{Described, Format, put_column, put_end};
 use crate::mysql::statements::{Description, Prepared, Statements};
 use crate::mysql::variables::Asker;
 use crate::sql::{Statement, find_word, placeholders, skip_blank, split, statement, strings};
+use crate::taken::{ENOUGH, Taken};
 
 /// The longest accepted message, as announced in `max_allowed_packet`.
 const LONGEST_MESSAGE: usize = 64 << 20;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::VERSION;
 use super::answers::{Answers, Format, INT8};
 use super::message::{First, first, pass_value, put, put_error, put_tag, put_text, startup, take_text, take_u16};
-use crate::dialogue::{ENOUGH, Taken};
 use crate::sql::{self, Statement, find_word, first_word, skip_blank, split};
+use crate::taken::{ENOUGH, Taken};
 
 /// Codes in place of a version in the first message: a cancel request, and two kinds of encryption requests.
 const CANCEL: u32 = 80_877_102;

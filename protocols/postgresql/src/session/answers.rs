@@ -1,16 +1,17 @@
 //! Receives answers, parses them in place, and passes on each row.
 
-use std::io;
+use std::ops::Range;
 use std::task::Poll;
 
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_engine_api::sql::{Answer, Visit};
-use rumba_transport::{Linked, Ready, TransportError, left_out};
+use rumba_transport::{Linked, left_out};
 
+use super::PgSession;
 use super::failure::{call_failed, refused, usual};
-use super::queue::{Kind, Pending, group_end};
-use super::statement::{Control, Plan};
-use super::{AMPLE, PATIENCE, PgSession};
+use super::plan::Plan;
+use super::queue::{Kind, Pending};
+use super::statement::Control;
 use crate::PgError;
 use crate::codec::message::{self, Transaction, counted};
 use crate::codec::row::{self, Column, PgRow};
@@ -28,16 +29,6 @@ enum Taken {
     Complete,
 }
 
-/// The result of an exchange with the server.
-enum Exchanged {
-    /// Data was sent or received, or the session waited.
-    Done,
-    /// A driver waits.
-    Pending,
-    /// The connection is lost.
-    Lost,
-}
-
 impl PgSession {
     /// Sends pending data, handles received messages, and waits in between.
     #[inline]
@@ -46,9 +37,7 @@ impl PgSession {
         if let Some(&Pending { kind: Kind::Binary, statement, last: true, .. }) = self.queue.front()
             && !self.skipping
         {
-            if !self.connection.incoming.has_some()
-                && let Exchanged::Pending = self.exchange()
-            {
+            if !self.connection.channel.incoming.has_some() && self.exchange().is_pending() {
                 return Poll::Pending;
             }
             if self.take_usual(statement, visit) {
@@ -78,71 +67,15 @@ impl PgSession {
                     let answer = self.complete();
                     return Poll::Ready(self.failure.take().map_or(Ok(answer), Err));
                 }
-                Ok(Taken::Part) => match self.exchange() {
-                    Exchanged::Done | Exchanged::Lost => {}
-                    Exchanged::Pending => return Poll::Pending,
-                },
+                Ok(Taken::Part) => {
+                    if self.exchange().is_pending() {
+                        return Poll::Pending;
+                    }
+                }
                 Err(error) => self.lose(&error),
             }
         }
         self.without_link()
-    }
-
-    /// Sends and receives as much as possible, and waits first if no data has arrived.
-    #[inline(never)]
-    fn exchange(&mut self) -> Exchanged {
-        let mut ready = Ready::ToRead;
-        if !self.connection.send.is_empty() && self.flush_is_blocked() {
-            ready = Ready::ToWrite;
-        }
-        if !self.waited && self.wait(ready) {
-            return Exchanged::Pending;
-        }
-        match self.connection.incoming.fill(&mut self.connection.stream) {
-            Ok(more) => self.waited = more,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
-            Err(error) => {
-                self.lose(&TransportError::receiving(error).into());
-                return Exchanged::Lost;
-            }
-        }
-        Exchanged::Done
-    }
-
-    /// Sends as much as there is space for. Returns whether the session must wait for space. If a completely sent group
-    /// is unanswered, it waits for those answers instead, because the server may be unable to continue before the
-    /// client reads. A partly sent group has only small statements and rows, so the kernel can buffer its answers.
-    fn flush_is_blocked(&mut self) -> bool {
-        let connection = &mut self.connection;
-        while connection.sent < connection.send.len() || connection.stream.holds_back() {
-            match connection.stream.write(&connection.send[connection.sent..]) {
-                Ok(sent) => connection.sent += sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let sent = connection.sent.saturating_sub(connection.stream.held_back());
-                    return self.base + (sent as u64) < group_end(&self.queue);
-                }
-                // The server's last message may still be readable; if not, the read reports the error.
-                Err(_) => break,
-            }
-        }
-        let sent = connection.send.len();
-        self.base += sent as u64;
-        connection.send.clear();
-        connection.sent = 0;
-        if connection.send.capacity() > AMPLE {
-            self.modest = if sent > AMPLE { 0 } else { self.modest + 1 };
-            if self.modest >= PATIENCE {
-                connection.send.shrink_to(AMPLE);
-            }
-        }
-        false
-    }
-
-    /// Waits; returns true if a driver does it.
-    #[inline]
-    fn wait(&mut self, ready: Ready) -> bool {
-        self.waited = true;
-        self.connection.stream.wait(ready)
     }
 
     /// Handles the common form of an answer to a prepared statement that is alone in its group. Returns whether it was
@@ -150,7 +83,7 @@ impl PgSession {
     #[inline]
     fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
         let Some(Plan::Binary(binary)) = self.statements.get_mut(statement) else { return false };
-        let mut rest = self.connection.incoming.rest();
+        let mut rest = self.connection.channel.incoming.rest();
         let mut left = rest.len();
         let mut complete = false;
         while let Some((kind, body)) = frame::next(&mut rest) {
@@ -177,7 +110,7 @@ impl PgSession {
             }
             left = rest.len();
         }
-        self.connection.incoming.leave(left);
+        self.connection.channel.incoming.leave(left);
         complete
     }
 
@@ -196,7 +129,7 @@ impl PgSession {
         &mut self,
         pending: Pending,
         kind: u8,
-        place: std::ops::Range<usize>,
+        place: Range<usize>,
         visit: Visit<'_>,
     ) -> Result<Taken, PgError> {
         match kind {
@@ -207,14 +140,14 @@ impl PgSession {
                 if !pending.last {
                     return Err(Malformed("ReadyForQuery in the middle of a group").into());
                 }
-                self.connection.transaction = Transaction::of(self.connection.incoming.at(place))?;
+                self.connection.transaction = Transaction::of(self.connection.channel.incoming.at(place))?;
                 if std::mem::take(&mut self.skipping) && self.failure.is_none() {
                     self.failure = Some(left_out());
                 }
                 return Ok(Taken::Complete);
             }
             b'T' => {
-                let body = self.connection.incoming.at(place);
+                let body = self.connection.channel.incoming.at(place);
                 let columns = &mut self.text_columns;
                 columns.clear();
                 message::columns(body, |column| columns.push(Layout::of_text(column.oid).into()))?;
@@ -231,12 +164,12 @@ impl PgSession {
         Ok(Taken::Part)
     }
 
-    fn take_row(&mut self, pending: Pending, place: std::ops::Range<usize>, visit: Visit<'_>) -> Result<(), PgError> {
+    fn take_row(&mut self, pending: Pending, place: Range<usize>, visit: Visit<'_>) -> Result<(), PgError> {
         let columns: &mut [Column] = match self.statements.get_mut(pending.statement) {
             Some(Plan::Binary(binary)) => &mut binary.columns,
             _ => &mut self.text_columns,
         };
-        let incoming = &mut self.connection.incoming;
+        let incoming = &mut self.connection.channel.incoming;
         row::find(incoming.at(place.clone()), columns)?;
         if columns.iter().any(|column| column.layout() == Layout::TextBytes) {
             row::decode(incoming.at_mut(place.clone()), columns)?;
@@ -247,8 +180,8 @@ impl PgSession {
     }
 
     /// Handles the end of a successful statement.
-    fn take_tag(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
-        let tag = self.connection.incoming.at(place);
+    fn take_tag(&mut self, pending: Pending, place: Range<usize>) -> Result<Taken, PgError> {
+        let tag = self.connection.channel.incoming.at(place);
         if tag.first().is_some_and(|&first| counts_changes(first)) {
             self.answer.affected += counted(tag);
         }
@@ -267,8 +200,8 @@ impl PgSession {
     }
 
     /// Handles a refusal; an error means that the connection is lost.
-    fn take_error(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
-        let refusal = message::refusal(self.connection.incoming.at(place))?;
+    fn take_error(&mut self, pending: Pending, place: Range<usize>) -> Result<Taken, PgError> {
+        let refusal = message::refusal(self.connection.channel.incoming.at(place))?;
         if refusal.is_fatal() || lost(&refusal.sqlstate) {
             return Err(PgError::refused(&refusal));
         }
@@ -293,7 +226,7 @@ impl PgSession {
     #[inline]
     fn complete(&mut self) -> Answer {
         self.queue.pop();
-        self.connection.incoming.answered();
+        self.connection.channel.incoming.answered();
         if self.queue.front().is_none() {
             self.in_block = self.connection.transaction != Transaction::None;
         }

@@ -86,6 +86,19 @@ mod tests {
     }
 
     #[test]
+    fn control_characters_of_a_server_are_escaped() {
+        let refusal = Refusal {
+            severity: b"ERROR",
+            sqlstate: *b"22P02",
+            message: b"invalid input: \"\x1b[2J\"",
+            detail: b"a\rb",
+            hint: b"\xe2\x80\xae",
+        };
+        let error = refused(&refusal, b"").to_string();
+        assert_eq!(error, r#"execute: server error 22P02: invalid input: "\u001b[2J"; a\u000db; hint: \u202e"#);
+    }
+
+    #[test]
     fn statement_lost_by_a_pooler_has_words_remedy_and_text() {
         for sqlstate in [b"26000", b"42P05", b"08P01"] {
             let message = b"prepared statement \"s\" does not exist";

@@ -1,13 +1,13 @@
 //! Handles a lost connection.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Answer;
-use rumba_transport::{CONNECT, Link, Linked, Loss, Refused, Target, in_statement};
+use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, Target, in_statement};
 
 use super::failure::{call_failed, usual};
+use super::queue::group_end;
 use super::{PgSession, SessionOptions};
 use crate::PgError;
 use crate::connection::Connection;
@@ -16,7 +16,7 @@ use crate::query::run;
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, PgError> {
     let deadline = Instant::now() + CONNECT;
-    let mut connection = Connection::open(target, &options.startup, deadline)?;
+    let mut connection = Connection::enter(target, &options.startup, deadline)?;
     for statement in &options.setup {
         run(&mut connection, statement, Some(deadline)).map_err(|error| match error {
             PgError::Server { sqlstate, message, fatal } => {
@@ -29,45 +29,61 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
 }
 
 impl Linked for PgSession {
+    type Error = PgError;
+
     #[inline]
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
-    fn connect_again(&mut self) -> Result<(), Refused> {
+    #[inline]
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.connection.channel
+    }
+
+    fn settings(&self) -> (&Address, OnLost, &LinkCounts) {
+        (&self.target.address, self.options.on_lost, &self.options.counts.link)
+    }
+
+    fn is_lost(error: &PgError) -> bool {
+        error.is_lost()
+    }
+
+    fn may_pass(error: &PgError) -> bool {
+        error.may_pass()
+    }
+
+    fn reconnect(&mut self) -> Result<(), PgError> {
         let deadline = Some(Instant::now() + CONNECT);
-        let mut again = || {
-            let mut connection = enter(&self.target, &self.options)?;
-            for statement in self.statements.iter_mut() {
-                statement.prepare_again(&mut connection, deadline)?;
-            }
-            Ok(connection)
-        };
-        self.connection =
-            again().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
-        self.options.counts.reconnects.fetch_add(1, Relaxed);
+        let mut connection = enter(&self.target, &self.options)?;
+        for statement in self.statements.iter_mut() {
+            statement.prepare_again(&mut connection, deadline)?;
+        }
+        self.connection = connection;
         Ok(())
     }
-}
 
-impl PgSession {
-    /// Marks the connection as lost.
-    #[cold]
-    pub(super) fn lose(&mut self, error: &PgError) {
-        self.options.counts.connections_lost.fetch_add(1, Relaxed);
+    fn forget(&mut self) -> usize {
         let under_way = self.queue.iter().len();
-        let (to, on_lost) = (&self.target.address, self.options.on_lost);
-        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
         self.queue.clear();
-        self.connection.send.clear();
-        self.connection.sent = 0;
         self.in_block = false;
         self.skipping = false;
         self.answer = Answer::default();
         self.failure = None;
-        self.waited = false;
+        under_way
     }
 
+    /// If a completely sent group is unanswered, the session waits for those answers and not for space, because the
+    /// server may be unable to continue before the client reads. A partly sent group has only small statements and
+    /// rows, so the kernel can buffer its answers.
+    #[inline]
+    fn flush(&mut self) -> bool {
+        let channel = &mut self.connection.channel;
+        channel.flush() && channel.sent_to() < group_end(&self.queue)
+    }
+}
+
+impl PgSession {
     /// Handles a failed blocking call; a lost connection is reopened before the next call.
     #[cold]
     pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: PgError, sql: &[u8]) -> EngineError {
@@ -80,7 +96,6 @@ impl PgSession {
             let named = || error.during(call).followed_by(&in_statement(sql));
             return usual(*sqlstate, &self.options.counts).unwrap_or_else(named);
         }
-        self.lose(&error);
-        self.cut_off()
+        self.cut_off(&error)
     }
 }

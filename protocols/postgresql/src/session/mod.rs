@@ -9,6 +9,7 @@ mod failure;
 mod literal;
 mod load;
 mod lost;
+mod plan;
 mod queue;
 mod statement;
 mod template;
@@ -19,7 +20,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, Linked, OnLost, TableObserver, Target, TransportError, announce};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, TransportError, announce};
 
 use crate::PgError;
 use crate::codec::message::Transaction;
@@ -28,8 +29,9 @@ use crate::connection::Connection;
 use crate::query::{put_query, run};
 
 use failure::call_failed;
+use plan::Plan;
 use queue::{Kind, Pending, Queue};
-use statement::{Control, Plan, SYNC};
+use statement::{Control, SYNC};
 
 /// The number of a statement that was not prepared.
 const UNPREPARED: Statement = Statement(usize::MAX);
@@ -40,11 +42,6 @@ const GROUP: usize = 64;
 /// A statement longer than this ends the group before it. The part of a group that is sent without waiting for answers
 /// must fit into the kernel's buffers.
 const LONG: usize = 16 << 10;
-/// A send buffer larger than this shrinks when its size is no longer needed.
-const AMPLE: usize = 16 << 10;
-/// The number of consecutive flushes without need for the size after which it shrinks.
-const PATIENCE: u32 = 64;
-
 /// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]
 pub struct PgCounts {
@@ -54,10 +51,8 @@ pub struct PgCounts {
     pub serialization_failures: AtomicU64,
     /// Statements that waited too long for a lock.
     pub lock_timeouts: AtomicU64,
-    /// Connections lost.
-    pub connections_lost: AtomicU64,
-    /// Connections reopened.
-    pub reconnects: AtomicU64,
+    /// Lost connections.
+    pub link: LinkCounts,
 }
 
 /// The options of a session.
@@ -75,6 +70,8 @@ pub struct SessionOptions {
     pub text: bool,
     /// The shared counters.
     pub counts: Arc<PgCounts>,
+    /// The shared texts of statements that are not prepared.
+    pub templates: Arc<Templates>,
     /// Receives the names of the tables that the session creates.
     pub observer: Option<Arc<dyn TableObserver>>,
 }
@@ -87,10 +84,6 @@ pub struct PgSession {
     link: Link,
     statements: Statements<Plan>,
     queue: Queue,
-    /// The stream position of the send buffer's first byte.
-    base: u64,
-    /// Consecutive flushes for which an ample buffer was enough.
-    modest: u32,
     /// The most statements in one group.
     group: usize,
     /// Whether the next submitted statement will run within a transaction.
@@ -102,8 +95,6 @@ pub struct PgSession {
     failure: Option<EngineError>,
     /// The columns of the current answer to a statement that was sent as text.
     text_columns: Vec<Column>,
-    /// Whether the session waited for the socket since it last received data.
-    waited: bool,
 }
 
 impl PgSession {
@@ -149,15 +140,12 @@ impl PgSession {
             link: Link::Up,
             statements: Statements::default(),
             queue: Queue::with_capacity(PIPELINE),
-            base: 0,
-            modest: 0,
             group: PIPELINE,
             in_block: false,
             skipping: false,
             answer: Answer::default(),
             failure: None,
             text_columns: Vec::new(),
-            waited: false,
         })
     }
 
@@ -193,16 +181,16 @@ impl PgSession {
         self.link_up()?;
         match self.statements.get(statement.0) {
             Some(Plan::Binary(binary)) if binary.params() == params.len() => {
-                binary.write(&mut self.connection.send, params);
+                binary.write(&mut self.connection.channel.send, params);
                 self.submitted(statement, Kind::Binary, binary.control);
                 Ok(())
             }
-            Some(Plan::Text(template, control)) if template.params() == params.len() => {
-                if !template.takes(params) {
+            Some(Plan::Text(text)) if text.params() == params.len() => {
+                if !text.takes(params) {
                     return Err(call_failed("submit", "a zero byte in a value that is not bytea"));
                 }
-                template.write(&mut self.connection.send, params);
-                self.submitted(statement, Kind::Text, *control);
+                text.write(&mut self.connection.channel.send, params);
+                self.submitted(statement, Kind::Text, text.control);
                 Ok(())
             }
             Some(Plan::Rows(_)) => Err(call_failed("submit", "this is for rows: submit_rows")),
@@ -214,7 +202,7 @@ impl PgSession {
     /// Records a statement whose messages end the send buffer.
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind, control: Control) {
-        let end = self.base + self.connection.send.len() as u64;
+        let end = self.connection.channel.end();
         self.queue.push(Pending { statement: statement.0, kind, last: true, end });
         match control {
             Control::Nothing => {}
@@ -227,8 +215,9 @@ impl PgSession {
     /// of their bytes are sent.
     #[inline]
     fn join_group(&mut self, at: usize) {
-        let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
-        let (whole, one) = (self.connection.send.len() - self.connection.sent, self.connection.send.len() - at);
+        let channel = &mut self.connection.channel;
+        let unsent = at >= SYNC.len() && channel.sent() <= at - SYNC.len();
+        let (whole, one) = (channel.send.len() - channel.sent(), channel.send.len() - at);
         let full = self.queue.iter().len() >= self.group || whole > PIPELINE * LONG || one > LONG;
         if !self.in_block || !unsent || full {
             return;
@@ -238,7 +227,7 @@ impl PgSession {
         {
             before.last = false;
             before.end -= SYNC.len() as u64;
-            self.connection.send.drain(at - SYNC.len()..at);
+            channel.send.drain(at - SYNC.len()..at);
         }
     }
 }
@@ -278,7 +267,7 @@ impl SqlSession for PgSession {
         self.idle("prepare")?;
         self.announce(sql)?;
         let number = self.statements.next_number();
-        match Plan::prepare(&mut self.connection, number, sql, types, self.options.text) {
+        match Plan::prepare(&mut self.connection, number, sql, types, &self.options) {
             Ok(plan) => Ok(Statement(self.statements.keep(plan))),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }
@@ -296,8 +285,8 @@ impl SqlSession for PgSession {
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         match self.statements.get(statement.0) {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
-                let (at, control) = (self.connection.send.len(), binary.control);
-                binary.write(&mut self.connection.send, params);
+                let (at, control) = (self.connection.channel.send.len(), binary.control);
+                binary.write(&mut self.connection.channel.send, params);
                 // The end of a transaction is a separate group, because it must be executed even if earlier statements
                 // fail.
                 if at > 0 && !matches!(control, Control::Commit | Control::Rollback) {
@@ -315,7 +304,7 @@ impl SqlSession for PgSession {
         let Some(Plan::Rows(plan)) = self.statements.get(rows.0) else {
             return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
         };
-        let kind = if plan.write(&mut self.connection.send, values)? { Kind::Text } else { Kind::Nothing };
+        let kind = if plan.write(&mut self.connection.channel.send, values)? { Kind::Text } else { Kind::Nothing };
         self.submitted(rows, kind, Control::Nothing);
         Ok(())
     }
@@ -330,7 +319,7 @@ impl SqlSession for PgSession {
             return Err(call_failed("submit_text", "a zero byte in a statement"));
         }
         self.announce(sql)?;
-        put_query(&mut self.connection.send, sql);
+        put_query(&mut self.connection.channel.send, sql);
         self.submitted(UNPREPARED, Kind::Text, Control::of(sql));
         Ok(())
     }
@@ -346,7 +335,7 @@ impl SqlSession for PgSession {
         }
         // From here on its number and its name on the server may be reused.
         if let Some(plan) = self.statements.close(statement.0).filter(|_| reports_server) {
-            plan.write_close(&mut self.connection.send);
+            plan.write_close(&mut self.connection.channel.send);
         }
         Ok(())
     }

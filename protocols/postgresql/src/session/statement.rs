@@ -3,14 +3,13 @@
 use std::time::Instant;
 
 use rumba_engine_api::sql::{Param, ParamType};
+use rumba_transport::Channel;
 
-use super::load::Rows;
-use super::template::Template;
 use crate::PgError;
 use crate::codec::row::Column;
 use crate::codec::types::{Layout, ParamLayout, declared_oid};
 use crate::codec::{frame, message};
-use crate::connection::{Allowance, Connection, Message};
+use crate::connection::{Connection, Message};
 use crate::query::refuse_zero;
 
 /// The end of a group: the server answers all of its statements and resets its error state.
@@ -51,75 +50,6 @@ impl Control {
     }
 }
 
-/// How a statement of the session is executed.
-#[derive(Debug)]
-pub(super) enum Plan {
-    /// Prepared on the server.
-    Binary(Binary),
-    /// Sent as text.
-    Text(Template, Control),
-    /// Rows to load.
-    Rows(Rows),
-}
-
-impl Plan {
-    /// Prepares a statement with the number `number` in its session.
-    pub(super) fn prepare(
-        connection: &mut Connection,
-        number: usize,
-        sql: &[u8],
-        types: &[ParamType],
-        text: bool,
-    ) -> Result<Self, PgError> {
-        if text {
-            // Described without a name, because the server replaces the unnamed statement with the next one.
-            let described = Described::fetch(connection, "", sql, types, None)?;
-            return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
-        }
-        Ok(Plan::Binary(Binary::prepare(connection, number, sql, types, None)?))
-    }
-
-    /// Prepares it again on a new connection, before `deadline`.
-    pub(super) fn prepare_again(
-        &mut self,
-        connection: &mut Connection,
-        deadline: Option<Instant>,
-    ) -> Result<(), PgError> {
-        if let Plan::Binary(binary) = self {
-            *binary = Binary::prepare(connection, binary.number, &binary.sql, &binary.declared, deadline)?;
-        }
-        Ok(())
-    }
-
-    /// The statement's text.
-    pub(super) fn sql(&self) -> &[u8] {
-        match self {
-            Plan::Binary(binary) => &binary.sql,
-            Plan::Text(template, _) => &template.sql,
-            Plan::Rows(rows) => rows.sql().as_bytes(),
-        }
-    }
-
-    /// Appends the message that deallocates it on the server, whose answer comes with the next statement's.
-    pub(super) fn write_close(&self, out: &mut Vec<u8>) {
-        if let Plan::Binary(binary) = self {
-            let close = frame::start(out, b'C');
-            out.push(b'S');
-            frame::put_text(out, binary.name.as_bytes());
-            frame::finish(out, close);
-        }
-    }
-
-    /// The effect on its transaction.
-    pub(super) fn control(&self) -> Control {
-        match self {
-            Plan::Binary(binary) => binary.control,
-            Plan::Text(_, control) => *control,
-            Plan::Rows(_) => Control::Nothing,
-        }
-    }
-}
-
 /// The server's description of a statement.
 pub(super) struct Described {
     /// The types of its parameters.
@@ -146,7 +76,8 @@ impl Described {
                 types.len()
             )));
         };
-        let out = &mut connection.send;
+        connection.channel.allow(Channel::ANSWER);
+        let out = &mut connection.channel.send;
         let parse = frame::start(out, b'P');
         frame::put_text(out, name.as_bytes());
         frame::put_text(out, sql);
@@ -160,17 +91,17 @@ impl Described {
         out.extend_from_slice(&SYNC);
         connection.write(deadline)?;
         let mut described = Self { params: Vec::new(), columns: Vec::new() };
-        let (mut failure, mut allowance) = (None, Allowance::answer());
+        let mut failure = None;
         loop {
-            let Message { kind, body } = connection.read_after(&mut failure, &mut allowance, deadline)?;
-            let body = connection.incoming.at(body);
+            let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
+            let body = connection.channel.incoming.at(body);
             match kind {
                 b't' => described.params = message::parameters(body)?,
                 b'T' => message::columns(body, |column| described.columns.push(column.oid))?,
                 b'E' => failure = Some(PgError::refused(&message::refusal(body)?)),
                 b'Z' => {
                     connection.transaction = message::Transaction::of(body)?;
-                    connection.incoming.answered();
+                    connection.channel.incoming.answered();
                     return failure.map_or(Ok(described), Err);
                 }
                 // Parsed; an earlier statement closed; no rows; notices and other messages that may come at any time.
@@ -192,11 +123,11 @@ pub(super) struct Binary {
     /// The text in the connection's encoding, as the client passed it.
     pub(super) sql: Box<[u8]>,
     /// The parameter types that the client has declared: the first ones, or all.
-    declared: Box<[ParamType]>,
+    pub(super) declared: Box<[ParamType]>,
     /// Its number in the session.
-    number: usize,
+    pub(super) number: usize,
     /// Its name on the server.
-    name: Box<str>,
+    pub(super) name: Box<str>,
     pub(super) control: Control,
     /// The columns of its rows.
     pub(super) columns: Vec<Column>,

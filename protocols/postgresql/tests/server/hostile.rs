@@ -4,19 +4,10 @@ use std::io::Write;
 use std::os::unix::net::UnixListener;
 
 use rumba_engine_api::sql::SqlSession;
-use rumba_protocol_postgresql::codec::frame;
 use rumba_protocol_postgresql::{Address, Admin, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::sql::answer;
 
-use crate::support::TIMEOUT;
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut message = Vec::new();
-    let at = frame::start(&mut message, kind);
-    message.extend_from_slice(body);
-    frame::finish(&mut message, at);
-    message
-}
+use crate::support::{TIMEOUT, message};
 
 /// The messages of a server that accepts any user.
 fn welcome() -> Vec<u8> {
@@ -49,7 +40,7 @@ fn endless_login_is_refused_after_some_kib() {
     for (first, endless) in [(message(b'R', &[0; 4]), notice.repeat(100)), (long.to_vec(), vec![b'x'; 4096])] {
         let dir = tempfile::tempdir().unwrap();
         let error = Admin::connect(&server(&dir, first, endless), TIMEOUT).err().unwrap().to_string();
-        assert!(error.contains("more than 64 KiB"), "{error}");
+        assert!(error.contains("more than the 64 KiB"), "{error}");
     }
 }
 
@@ -59,7 +50,7 @@ fn endless_administrative_answer_is_refused_after_some_mib() {
     let row = message(b'D', &[&[0, 1, 0, 0, 0x10, 0][..], &[b'x'; 4096]].concat());
     let mut admin = Admin::connect(&server(&dir, welcome(), row), TIMEOUT).unwrap();
     let error = admin.query("SELECT 1").unwrap_err().to_string();
-    assert!(error.contains("more than 8192 KiB"), "{error}");
+    assert!(error.contains("more than the 16 MiB"), "{error}");
 }
 
 #[test]

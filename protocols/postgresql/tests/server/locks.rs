@@ -2,31 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Waker};
 
 use rumba_engine_api::sql::{Param, SqlSession};
-use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions};
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::{answer, fetch, ints};
+use rumba_testkit::sql::fetch;
+use rumba_testkit::sql_contract::deadlocks_are_one_conflict;
 
 use crate::support::{admin, session, shared};
-
-struct Deaf;
-
-impl Driver for Deaf {
-    fn wait(&self, _wait: Wait) -> bool {
-        true
-    }
-
-    fn forget(&self, _fd: i32) {}
-}
-
-/// Sends the submitted statements without waiting for the answer.
-fn send(session: &mut PgSession) {
-    let _driven = drive_with(std::rc::Rc::new(Deaf));
-    assert!(session.poll_answer(&mut Context::from_waker(Waker::noop()), &mut |_| {}).is_pending());
-}
 
 /// Waits until a session waits for a lock.
 fn wait_for_a_lock(server: &PostgreSql) {
@@ -55,23 +38,8 @@ fn deadlock_gives_one_session_a_counted_conflict() {
     let server = PostgreSql::start(&["deadlock_timeout=50ms"], &[]);
     let ([mut a, mut b], counts) = pair(&server, "dead", "SET lock_timeout = 0");
     let update = "UPDATE dead SET v = v + 1 WHERE id = $1";
-    let (of_a, of_b) = (a.prepare(update).unwrap(), b.prepare(update).unwrap());
-    a.run("BEGIN").unwrap();
-    b.run("BEGIN").unwrap();
-    fetch(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
-    fetch(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
-    a.submit(of_a, &[Param::Int(2)]).unwrap();
-    send(&mut a);
-    wait_for_a_lock(&server);
-    let of_b = fetch(&mut b, of_b, &[Param::Int(1)], 0);
-    // Release B's locks, because A may still wait for one.
-    b.run("ROLLBACK").unwrap();
-    let of_a = answer(&mut a, 0);
-    let conflicts = [of_a.err(), of_b.err()].into_iter().flatten().filter(|error| error.is_conflict()).count();
-    assert_eq!(conflicts, 1);
-    assert_eq!((counts.deadlocks.load(Relaxed), counts.connections_lost.load(Relaxed)), (1, 0));
-    a.run("ROLLBACK").unwrap();
-    assert_eq!(ints(&mut a, "SELECT sum(v) FROM dead").unwrap(), [0], "both go on");
+    deadlocks_are_one_conflict([&mut a, &mut b], update, || wait_for_a_lock(&server));
+    assert_eq!((counts.deadlocks.load(Relaxed), counts.link.connections_lost.load(Relaxed)), (1, 0));
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_engine_api::error::EngineError;
-use rumba_engine_api::sql::{Param, SqlSession};
+use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::{answer, fetch, ints, load};
+use rumba_testkit::sql::{fetch, ints};
+use rumba_testkit::sql_contract::{
+    killed_connections_cost_one_operation, lost_sessions_keep_failing, sessions_survive_a_restart,
+};
 
 use crate::support::{admin, local, session, shared};
 
@@ -16,10 +18,10 @@ fn options(on_lost: OnLost) -> SessionOptions {
 }
 
 fn counted(counts: &Arc<PgCounts>) -> (u64, u64) {
-    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+    (counts.link.connections_lost.load(Relaxed), counts.link.reconnects.load(Relaxed))
 }
 
-fn kill_connection(server: &PostgreSql, session: &mut PgSession) {
+fn kill_connection(server: &PostgreSql, session: &mut dyn SqlSession) {
     let id = ints(session, "SELECT pg_backend_pid()").unwrap()[0];
     // Waits for the end, up to 5 s.
     let killed = admin(server).query(&format!("SELECT pg_terminate_backend({id}, 5000)")).unwrap();
@@ -32,21 +34,7 @@ fn session_without_reconnect_keeps_failing_with_the_cause() {
     let server = PostgreSql::start(&[], &[]);
     let options = options(OnLost::Fail);
     let mut session = session(&server, &options);
-    let select = session.prepare("SELECT $1::bigint").unwrap();
-    fetch(&mut session, select, &[Param::Int(1)], 1).unwrap();
-    server.kill();
-    for _ in 0..2 {
-        let error = fetch(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
-        assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
-        let reported = error.to_string();
-        assert!(
-            reported.starts_with("connection: the connection to ") && reported.contains(" was lost: "),
-            "{reported}"
-        );
-        assert!(reported.contains("on_lost = \"reconnect\" goes on after its restart"), "{reported}");
-    }
-    server.start_again();
-    assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
+    lost_sessions_keep_failing(&mut session, "SELECT $1::bigint", || server.kill(), || server.start_again());
     assert_eq!(counted(&options.counts), (1, 0));
 }
 
@@ -56,24 +44,9 @@ fn session_survives_a_server_restart_and_prepares_again() {
     let server = PostgreSql::start(&[], &[]);
     admin(&server).query("CREATE TABLE kept (id int PRIMARY KEY)").unwrap();
     let options = options(OnLost::Reconnect);
-    let mut session = session(&server, &options);
-    let early = session.prepare("SELECT current_setting('rumba.kept') || $1::bigint").unwrap();
-    let rows = session.prepare_rows("kept", &["id"]).unwrap();
-    fetch(&mut session, early, &[Param::Int(0)], 1).unwrap();
-    server.kill();
-    // Three statements are in progress; none of them can be answered.
-    for _ in 0..3 {
-        session.submit(early, &[Param::Int(1)]).unwrap();
-    }
-    std::thread::scope(|scope| {
-        scope.spawn(|| server.start_again());
-        for _ in 0..3 {
-            assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
-        }
-    });
-    let (_, found) = fetch(&mut session, early, &[Param::Int(1)], 1).unwrap();
-    assert_eq!(found[0][0], b"171", "set up and prepared as before");
-    assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
+    let kept = "SELECT current_setting('rumba.kept') || $1::bigint";
+    let (kill, restart) = (|| server.kill(), || server.start_again());
+    sessions_survive_a_restart(&mut session(&server, &options), kept, kill, restart);
     assert_eq!(counted(&options.counts).1, 1);
 }
 
@@ -83,16 +56,8 @@ fn a_connection_that_is_killed_costs_one_operation() {
     let server = shared();
     for text in [false, true] {
         let options = SessionOptions { text, ..options(OnLost::Reconnect) };
-        let mut session = session(&server, &options);
-        let select = session.prepare("SELECT current_setting('rumba.kept')").unwrap();
-        kill_connection(&server, &mut session);
-        assert!(matches!(fetch(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
-        assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
-        assert_eq!(counted(&options.counts), (1, 1));
-        kill_connection(&server, &mut session);
-        assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
-        session.run("SELECT 1").unwrap();
-        assert_eq!(counted(&options.counts), (2, 2));
+        let kill = |session: &mut dyn SqlSession| kill_connection(&server, session);
+        killed_connections_cost_one_operation(&mut session(&server, &options), kill, || counted(&options.counts));
     }
 }
 
@@ -124,6 +89,6 @@ fn a_session_that_finds_no_server_any_more_says_so() {
     admin(&server).query("ALTER ROLE brief NOLOGIN").unwrap();
     kill_connection(&server, &mut session);
     let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
-    assert!(error.contains("none could be made anew") && error.contains("28000"), "{error}");
+    assert!(error.contains("reconnecting failed") && error.contains("28000"), "{error}");
     assert_eq!(counted(&options.counts), (1, 0));
 }

@@ -6,25 +6,17 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use rumba_engine_api::sql::{Param, SqlSession};
-use rumba_protocol_postgresql::codec::frame::{self, HEADER};
+use rumba_protocol_postgresql::codec::frame::HEADER;
 use rumba_protocol_postgresql::startup;
 use rumba_protocol_postgresql::{Address, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 use rumba_testkit::sql::{fetch, ints};
 
-use crate::support::{admin, local, shared, text};
+use crate::support::{admin, local, message, shared, text};
 
 /// The startup parameters that PgBouncer accepts.
 const TRACKED: [&str; 7] =
     ["user", "database", "application_name", "client_encoding", "datestyle", "timezone", "standard_conforming_strings"];
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut message = Vec::new();
-    let at = frame::start(&mut message, kind);
-    message.extend_from_slice(body);
-    frame::finish(&mut message, at);
-    message
-}
 
 /// A message with its header; `None` at the end of the connection.
 fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {

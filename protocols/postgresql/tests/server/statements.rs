@@ -8,11 +8,12 @@ use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
 use rumba_protocol_postgresql::{PgSession, SessionOptions, TableName, TableObserver, Target};
 use rumba_testkit::sql::{answer, fetch, ints};
+use rumba_testkit::sql_contract::{
+    AWKWARD, closed_statements_give_up_their_place, long_values_and_many_rows_come_through, parameters_arrive_as_sent,
+    refusals_name_the_statement, statements_in_a_pipeline_fail_alone,
+};
 
 use crate::support::{admin, local, session, sessions, shared, text};
-
-/// A value that a careless client would corrupt.
-const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
 
 fn visited(session: &mut PgSession, visit: rumba_engine_api::sql::Visit<'_>) -> Result<Answer, EngineError> {
     let session: &mut dyn SqlSession = session;
@@ -22,32 +23,10 @@ fn visited(session: &mut PgSession, visit: rumba_engine_api::sql::Visit<'_>) -> 
 #[test]
 #[needs(PostgreSql)]
 fn every_kind_of_parameter_arrives_as_it_was_sent() {
-    let server = shared();
-    for mut session in sessions(&server) {
-        session.run("CREATE TEMPORARY TABLE kinds (id bigint PRIMARY KEY, n bigint, b bytea, t text)").unwrap();
-        let insert = session.prepare("INSERT INTO kinds VALUES ($1, $2, $3, $4)").unwrap();
-        let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL, t FROM kinds WHERE id = $1").unwrap();
-        let long = vec![0xa7; 20_000];
-        let numbers = [Param::Null, Param::Int(i64::MIN), Param::Int(i64::MAX), Param::Int(0), Param::Int(-1)];
-        let strings = [Param::Null, Param::Bytes(b""), Param::Bytes(AWKWARD), Param::Bytes(&long)];
-        let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
-        for (id, (number, string)) in (0..).zip(pairs) {
-            let written = Param::Bytes("it's \\ ä".as_bytes());
-            let (done, _) = fetch(&mut session, insert, &[Param::Int(id), number, string, written], 0).unwrap();
-            assert_eq!((done.affected, done.matched, done.rows), (1, 1, 0));
-            session.submit(select, &[Param::Int(id)]).unwrap();
-            let mut seen = 0;
-            let mut visit = |row: &dyn rumba_engine_api::sql::Row| {
-                assert_eq!(row.int(0), if let Param::Int(n) = number { n } else { 0 });
-                assert_eq!(row.bytes(1), if let Param::Bytes(b) = string { b } else { b"" });
-                assert_eq!((row.int(2) == 1, row.int(3) == 1), (number == Param::Null, string == Param::Null));
-                assert_eq!(row.bytes(4), "it's \\ ä".as_bytes());
-                assert_eq!((row.int(9), row.bytes(9)), (0, &b""[..]), "no such column");
-                seen += 1;
-            };
-            let answer = visited(&mut session, &mut visit).unwrap();
-            assert_eq!((answer.rows, answer.affected, seen), (1, 0, 1));
-        }
+    let create = "CREATE TEMPORARY TABLE kinds (id bigint PRIMARY KEY, n bigint, b bytea, t text)";
+    let select = "SELECT n, b, n IS NULL, b IS NULL, t FROM kinds WHERE id = $1";
+    for mut session in sessions(&shared()) {
+        parameters_arrive_as_sent(&mut session, create, "INSERT INTO kinds VALUES ($1, $2, $3, $4)", select);
     }
 }
 
@@ -209,20 +188,9 @@ fn every_command_after_a_closed_statement_is_answered() {
 
 #[test]
 #[needs(PostgreSql)]
-fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
-    let server = shared();
-    for mut session in sessions(&server) {
-        let kept = session.prepare("SELECT 1::bigint").unwrap();
-        for number in 0..20 {
-            let next = session.prepare(&format!("SELECT {number} + $1::bigint")).unwrap();
-            assert_eq!(next.0, kept.0 + 1);
-            session.submit(next, &[Param::Int(number)]).unwrap();
-            visited(&mut session, &mut |row| assert_eq!(row.int(0), 2 * number)).unwrap();
-            session.close(next).unwrap();
-            assert!(session.submit(next, &[]).unwrap_err().to_string().contains("closed"));
-            assert!(session.close(next).unwrap_err().to_string().contains("closed"));
-        }
-        assert_eq!(fetch(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+fn closed_statements_make_room_for_new_ones() {
+    for mut session in sessions(&shared()) {
+        closed_statements_give_up_their_place(&mut session, "$1::bigint");
     }
 }
 
@@ -247,20 +215,11 @@ fn statements_may_use_a_non_utf8_encoding() {
 
 #[test]
 #[needs(PostgreSql)]
-fn long_values_and_many_rows_come_through() {
-    let server = shared();
-    for mut session in sessions(&server) {
-        let echo = session.prepare("SELECT 1, $1::bytea, 2").unwrap();
-        for length in [0, 1, 4_000, 4_096, 16_384, 65_536, 1 << 20, 20 << 20] {
-            let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
-            let (done, rows) = fetch(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
-            assert_eq!(done.rows, 1);
-            assert!(rows[0][1] == value, "{length} bytes");
-        }
-        let many = session.prepare("SELECT repeat('r', 20000 + n) FROM generate_series(1, 500) n").unwrap();
-        let (done, rows) = fetch(&mut session, many, &[], 1).unwrap();
-        assert_eq!(done.rows, 500);
-        assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
+fn long_values_and_rows_come_through() {
+    let lengths = [0, 1, 4_000, 4_096, 16_384, 65_536, 1 << 20, 20 << 20];
+    let many = "SELECT repeat('r', 20000 + n) FROM generate_series(1, 500) n";
+    for mut session in sessions(&shared()) {
+        long_values_and_many_rows_come_through(&mut session, &lengths, "SELECT 1, $1::bytea, 2", many);
     }
 }
 
@@ -287,25 +246,8 @@ fn changed_rows_are_counted_and_returned_rows_are_visited() {
 #[test]
 #[needs(PostgreSql)]
 fn statements_without_a_transaction_each_stand_for_themselves() {
-    let server = shared();
-    for mut session in sessions(&server) {
-        session.run("CREATE TEMPORARY TABLE line (id bigint PRIMARY KEY)").unwrap();
-        let insert = session.prepare("INSERT INTO line VALUES ($1)").unwrap();
-        let select = session.prepare("SELECT id FROM line WHERE id <= $1 ORDER BY id").unwrap();
-        assert_eq!(session.pipeline(), 8);
-        for round in 0..3 {
-            for (statement, param) in
-                [(insert, 1), (select, 9), (insert, 1), (select, 9), (insert, 2), (select, 9), (insert, 3), (select, 9)]
-            {
-                session.submit(statement, &[Param::Int(param)]).unwrap();
-            }
-            let rows: Vec<Result<u64, EngineError>> =
-                (0..8).map(|_| answer(&mut session, 1).map(|(done, _)| done.rows + done.affected)).collect();
-            let taken = || Err(EngineError::Duplicate(ErrorCode::of_server(0, *b"23505")));
-            assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
-            session.run("DELETE FROM line").unwrap();
-        }
-        assert!(answer(&mut session, 0).is_err(), "nothing is under way");
+    for mut session in sessions(&shared()) {
+        statements_in_a_pipeline_fail_alone(&mut session, "$1", ErrorCode::of_server(0, *b"23505"));
     }
 }
 
@@ -398,14 +340,8 @@ fn refusal_names_the_statement_and_the_session_continues() {
     let server = shared();
     for options in [SessionOptions::default(), text()] {
         let mut session = session(&server, &options);
-        let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
-        assert!(error.contains("42P01") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
-        let sick = session.prepare("SELECT 1 / (n - 5) FROM generate_series(1, 9) n").unwrap();
-        let error = fetch(&mut session, sick, &[], 1).unwrap_err().to_string();
-        assert!(error.contains("22012") && error.contains("in: SELECT 1 /"), "{error}");
-        let error = session.submit(rumba_engine_api::sql::Statement(99), &[]).unwrap_err().to_string();
-        assert!(error.contains("another session"), "{error}");
-        assert!(session.submit(sick, &[Param::Int(1)]).unwrap_err().to_string().contains("as many parameters"));
+        let sick = "SELECT 1 / (n - 5) FROM generate_series(1, 9) n";
+        refusals_name_the_statement(&mut session, "42P01", sick, "22012");
         assert!(session.run("SELECT 1; SELECT 1 / 0").is_err());
         assert!(session.run("SELECT 1\0; DROP TABLE x").unwrap_err().to_string().contains("zero byte"));
         assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);

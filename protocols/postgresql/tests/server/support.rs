@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rumba_protocol_postgresql::codec::frame;
 use rumba_protocol_postgresql::{Address, Admin, PgSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
@@ -53,4 +54,13 @@ pub fn sessions(server: &PostgreSql) -> Vec<PgSession> {
         [local(server), tcp(server)].map(|target| PgSession::connect(&target, &options).unwrap())
     };
     [all(SessionOptions::default()), all(text())].into_iter().flatten().collect()
+}
+
+/// A message of the protocol.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = Vec::new();
+    let at = frame::start(&mut message, kind);
+    message.extend_from_slice(body);
+    frame::finish(&mut message, at);
+    message
 }
