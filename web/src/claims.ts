@@ -60,7 +60,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   const table = h("table", { class: "claims" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
   return section(
     "claims",
-    "Claims",
+    "Do the claims hold?",
     `A test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments.${together(context.data.summary.claim_verdicts)} With one repeat it was seen once, which decides nothing. A claim is true or false for this load only where the repeats are starts of one load. Below a measured figure: its 90% interval, where there are repeats.`,
     scrolling("claims", table),
     footnotes.list(),

@@ -20,6 +20,11 @@ export class Context {
     this.alone = [...new Set(data.summary.rows.map(alone))];
   }
 
+  /** The engine by what differs from the others. */
+  label(engine: string): string {
+    return this.data.labels?.[engine] ?? engine;
+  }
+
   look(engine: string): Look {
     return lookOf(Math.max(0, this.engines.indexOf(engine)));
   }

@@ -6,6 +6,7 @@ import { bytesSection } from "./bytes";
 import { claimsSection } from "./claims";
 import { conditionsSection, debtTable, warningsAbout } from "./conditions";
 import { contentionSection } from "./contention";
+import { contents } from "./contents";
 import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, rememberView, section } from "./dom";
@@ -17,11 +18,15 @@ import { follow } from "./live";
 import { sample } from "./look";
 import { comparedMetrics, matrixSection } from "./matrix";
 import { saveButtons } from "./picture";
+import { multiplesSection } from "./multiples";
+import { islandOfPictures } from "./pictures";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
 import { ladderMetrics, scalingSection } from "./scaling";
+import { searchSection } from "./search";
 import { opNames, spectrumSection } from "./spectrum";
 import { type Key, type State, begin, choose, current, lasting, onChange } from "./state";
+import { sweepSection } from "./sweep";
 import { type Column, figureTable, spreadTable } from "./table";
 import { throughputSection } from "./throughput";
 import { timelineSection } from "./timeline";
@@ -75,6 +80,9 @@ function growth(context: Context): Column[] {
   ]);
 }
 
+/** More engines than these fold: the key must not take the page from what it is the key to. */
+const FOLDED = 12;
+
 interface Part {
   needs: Key[];
   render: (context: Context) => HTMLElement | null;
@@ -82,15 +90,18 @@ interface Part {
 
 const PARTS: Part[] = [
   { needs: ["clients"], render: headerSection },
+  { needs: ["clients", "baseline", "hidden"], render: toolbar },
   { needs: [], render: problemsSection },
   { needs: [], render: claimsSection },
-  { needs: ["clients", "baseline", "hidden"], render: toolbar },
+  { needs: ["clients", "hidden", "ladder", "op"], render: scalingSection },
+  { needs: ["hidden"], render: searchSection },
+  { needs: ["clients", "hidden", "ladder", "op"], render: sweepSection },
+  { needs: ["clients", "hidden", "ladder", "op"], render: multiplesSection },
   { needs: ["clients", "baseline"], render: costSection },
   { needs: ["clients", "hidden"], render: bytesSection },
   { needs: ["baseline", "clients", "metric"], render: matrixSection },
   { needs: ["baseline", "clients", "judged"], render: verdictsSection },
   { needs: ["clients", "hidden"], render: rumSection },
-  { needs: ["clients", "hidden", "ladder"], render: scalingSection },
   { needs: ["clients", "hidden", "op"], render: throughputSection },
   { needs: ["hidden"], render: contentionSection },
   { needs: ["clients", "part", "hidden"], render: timelineSection },
@@ -113,7 +124,7 @@ function toolbar(context: Context): HTMLElement {
   );
   const baseline = choice(
     "baseline",
-    context.alone.map((engine) => ({ value: engine, text: engine })),
+    context.alone.map((engine) => ({ value: engine, text: context.label(engine) })),
     current().baseline,
     (value) => choose({ baseline: value }),
   );
@@ -121,12 +132,14 @@ function toolbar(context: Context): HTMLElement {
     const shown = context.shown(engine);
     const title = shown ? "leave it out of the charts" : "show it in the charts";
     const button = { type: "button", "aria-pressed": String(shown), title, click: () => context.toggle(engine) };
-    return h("li", {}, h("button", button, sample(context.look(engine)), engine));
+    const isPartial = context.rows().some((row) => row.engine === engine && (row.run?.partial ?? row.run === null));
+    return h("li", {}, h("button", button, sample(context.look(engine)), context.label(engine)), isPartial && h("span", { class: "flag", title: "no repeat has come to its end" }, "partial"));
   });
+  const key = h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys);
   return h(
     "div",
     { class: "toolbar" },
-    h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys),
+    keys.length > FOLDED ? h("details", { class: "fold" }, h("summary", {}, `${keys.length} lines`), key) : key,
     h("div", { class: "choices" }, counts.length > 1 && clients, context.alone.length > 1 && baseline),
   );
 }
@@ -134,8 +147,8 @@ function toolbar(context: Context): HTMLElement {
 function costSection(context: Context): HTMLElement {
   return section(
     "cost",
-    "Cost per operation",
-    `Medians of all loops; below each, its ratio to ${current().baseline} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
+    "Which is cheaper?",
+    `Medians of all loops; below each, its ratio to ${context.label(current().baseline)} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
     rates(context),
     warningsAbout(context, COST.map(({ metric }) => metric)),
     saveButtons(context, "cost", "the table"),
@@ -199,18 +212,23 @@ function writtenTable(context: Context): HTMLElement | null {
 function loadSection(context: Context): HTMLElement {
   return section(
     "load",
-    "Load",
+    "What did the load cost?",
     'What it took to write the rows and build the indexes, from the first row to the last. "With settle" charges the work that was put off: (load + settle) / rows, or bytes, loaded.',
     figureTable(context, "load", LOAD, (row) => row.load),
   );
+}
+
+/** Numbers of clients: those that most rows have finished first, of these the largest, where engines differ. */
+function countsByFinished({ data }: Context): number[] {
+  const finished = (clients: number) => data.summary.rows.filter((row) => row.clients === clients && row.run !== null && !row.run.partial).length;
+  return clientCounts(data).sort((a, b) => finished(b) - finished(a) || b - a);
 }
 
 /** What can be chosen of these results, the first of each as the page opens. */
 function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[] } {
   return {
     baseline: context.alone,
-    // The most first: that is where engines differ.
-    clients: clientCounts(context.data).reverse(),
+    clients: countsByFinished(context),
     op: opNames(context),
     ladder: ladderMetrics(context),
     metric: comparedMetrics(context),
@@ -269,8 +287,13 @@ function start(): void {
   dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
   holders.forEach(draw);
+  // It follows the header, and its links name the sections that these results have.
+  holders[0]?.holder.after(contents(page, lasting().signal));
   // Charts are drawn in the next frame; behind that the page answers.
-  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    performance.mark("drawn");
+    void islandOfPictures(context);
+  }));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
 }

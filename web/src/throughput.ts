@@ -64,7 +64,7 @@ export function throughputSection(context: Context): HTMLElement | null {
   const operation = choice("operation", ops.map((name) => ({ value: name, text: name })), op, (chosen) => choose({ op: chosen }));
   return section(
     "throughput",
-    "Throughput and response time",
+    "Which rate at which response time?",
     "Which rate is had at which response time: medians of the repeats, the number of clients beside each point, joined in the order of clients. A hollow point is one whose offered rate was missed by more than 5%: its times grow for as long as it runs.",
     warningsAbout(context, ["p99_ms"]),
     operation,

@@ -11,6 +11,7 @@ mod gauges;
 mod history;
 mod html;
 mod json;
+mod labels;
 mod marks;
 mod opening;
 mod packed;
