@@ -62,7 +62,7 @@ export function bytesSection(context: Context): HTMLElement | null {
   return section(
     "bytes",
     "Where did the bytes go?",
-    "What each engine wrote for what, by its own counters, drain charged; the line across a bar is what the device wrote. A bar that ends before it leaves out what the engine does not count: the file system's journal, metadata, others' writes.",
+    "Bytes that each engine wrote, by cause and by its own counters, with the drain. The line across a bar is what the device wrote. The gap to it is not counted by the engine: the file system's journal, metadata, writes of other processes.",
     warningsAbout(context, ["wkb_per_op_with_drain"]),
     saveButtons(context, "bytes", "where the bytes went"),
     stack("KB written per operation by what they were written for", "engine", "KB written per operation, less is better", bars),

@@ -202,7 +202,7 @@ export function conditionsSection(context: Context): HTMLElement {
   return section(
     "conditions",
     "Was it a fair comparison?",
-    "What must be the same for a comparison to be fair is marked where it is not.",
+    "Conditions that must be equal for a fair comparison are marked where they differ.",
     warnings && h("h3", {}, "Warnings"),
     warnings,
     h("h3", {}, "Engines"),

@@ -47,7 +47,7 @@ export function contentionSection(context: Context): HTMLElement | null {
   return section(
     "contention",
     "What did clients wait for?",
-    "Time that clients waited within the engine, by its own counters, all clients together. An engine that counts no waits shows its retries alone: transactions that were rolled back and tried again.",
+    "Time that clients waited in the engine, by its own counters, all clients together. For an engine that counts no waits, only retries are known: transactions that were rolled back and run again.",
     saveButtons(context, "contention", "what was waited for"),
     stack("microseconds waited per operation by what for", "engine, clients", "µs waited per operation, less is better", bars),
   );

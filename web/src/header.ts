@@ -36,7 +36,7 @@ function verdict(context: Context): HTMLElement | null {
         {},
         h("span", { class: "winner" }, marker(context.look(engine)), context.label(engine)),
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain", metric.startsWith("host_") && ", of the host"),
-        seen_once && h("span", { class: "won" }, "seen once: one repeat decides nothing"),
+        seen_once && h("span", { class: "won" }, "single run: one repeat decides nothing"),
         scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
         close.length > 0 && h("span", { class: "won" }, `no significant difference from ${close.map((other) => context.label(other)).join(", ")}`),
       ),
@@ -103,5 +103,5 @@ export function problemsSection(context: Context): HTMLElement | null {
     ),
     ...data.missing.map((missing) => h("li", {}, missing)),
   ];
-  return section("problems", "What failed or is missing?", "Nothing is put in the place of these.", h("ul", {}, ...items));
+  return section("problems", "What failed or is missing?", "No figure replaces these.", h("ul", {}, ...items));
 }

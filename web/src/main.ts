@@ -130,7 +130,7 @@ function toolbar(context: Context): HTMLElement {
   );
   const keys = context.engines.map((engine) => {
     const shown = context.shown(engine);
-    const title = shown ? "leave it out of the charts" : "show it in the charts";
+    const title = shown ? "hide it in the charts" : "show it in the charts";
     const button = { type: "button", "aria-pressed": String(shown), title, click: () => context.toggle(engine) };
     const isPartial = context.rows().some((row) => row.engine === engine && (row.run?.partial ?? row.run === null));
     return h("li", {}, h("button", button, sample(context.look(engine)), context.label(engine)), isPartial && h("span", { class: "flag", title: "no repeat has come to its end" }, "partial"));
@@ -148,7 +148,7 @@ function costSection(context: Context): HTMLElement {
   return section(
     "cost",
     "Which is cheaper?",
-    `Medians of all loops; below each, its ratio to ${context.label(current().baseline)} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
+    `Each figure is the median of all loops. Below it is the ratio to ${context.label(current().baseline)}, with a 95% interval once that is decided. A figure is bold if the test finds all other engines worse. Choose a row to compare with that engine. "With drain" includes deferred work: (warmup + loops + drain) / operations of warmup and loops.`,
     rates(context),
     warningsAbout(context, COST.map(({ metric }) => metric)),
     saveButtons(context, "cost", "the table"),
@@ -177,7 +177,7 @@ function rates(context: Context): HTMLElement | null {
   return h(
     "p",
     { class: "about rates" },
-    `What is said of ${listed} is wrong in at most 5 of 100 cases each. All other columns bear a false discovery rate of 5% together: on average no more than one in twenty of those that are said to differ do not.`,
+    `Each verdict on ${listed} is wrong in at most 5 of 100 cases. All other columns together have a false discovery rate of 5%: on average, at most one in twenty differences found there is not real.`,
   );
 }
 
@@ -188,8 +188,8 @@ function growthTable(context: Context): HTMLElement | null {
   return h(
     "details",
     { class: "growth" },
-    h("summary", {}, "By how much the database grows"),
-    h("p", { class: "about" }, "From the end of the settle to the end of the drain, logs not counted: per operation of the rate in warmup, loops and backlog, and what eight hours at that rate would add. Files grow in pieces, so that short runs tell little."),
+    h("summary", {}, "How much the database grows"),
+    h("p", { class: "about" }, "Growth from the end of the settle to the end of the drain, without logs: per operation of the rate in warmup, loops and backlog, and in eight hours at that rate. Files grow in pieces, so short runs show little."),
     warningsAbout(context, columns.map(({ metric }) => metric)),
     figureTable(context, "growth", columns, (row) => row.run),
   );
@@ -204,7 +204,7 @@ function writtenTable(context: Context): HTMLElement | null {
     "details",
     {},
     h("summary", {}, "What was written, by the engines' own counters"),
-    h("p", { class: "about" }, "Drain charged: from the start of the warmup to the end of the drain, per operation of warmup and loops."),
+    h("p", { class: "about" }, "From the start of the warmup to the end of the drain, per operation of warmup and loops."),
     figureTable(context, "written", counted, (row) => row.run),
   );
 }
@@ -213,7 +213,7 @@ function loadSection(context: Context): HTMLElement {
   return section(
     "load",
     "What did the load cost?",
-    'What it took to write the rows and build the indexes, from the first row to the last. "With settle" charges the work that was put off: (load + settle) / rows, or bytes, loaded.',
+    'The cost of writing the rows and building the indexes. "With settle" includes deferred work: (load + settle) / rows, or bytes, loaded.',
     figureTable(context, "load", LOAD, (row) => row.load),
   );
 }

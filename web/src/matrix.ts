@@ -21,7 +21,7 @@ interface Line {
 }
 
 /** What may be concluded, in a word below a ratio. */
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
 
 function named(engine: string, test: string | undefined): string {
   return test === undefined ? engine : `${engine}/${test}`;
@@ -93,7 +93,7 @@ export function matrixSection(context: Context): HTMLElement | null {
   return section(
     "matrix",
     "How does each compare with the baseline?",
-    `Every figure divided by that of ${context.label(baseline)}. Blue is better, orange is worse, the stronger the farther, a factor of eight in full; without colour is what lies inside the noise, what is the same within 1% and what was seen once. Below a ratio that is decided stands its 95% interval.`,
+    `Each figure is divided by that of ${context.label(baseline)}. Blue is better and orange is worse; a factor of eight has the full colour. Ratios within the noise, within 1%, or from a single run have no colour. Below a decided ratio is its 95% interval.`,
     saveButtons(context, "matrix", "the matrix"),
     picker,
     scrolling("ratios to the baseline", table),

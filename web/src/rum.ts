@@ -37,7 +37,7 @@ export function rumSection(context: Context): HTMLElement {
   return section(
     "rum",
     "Which trade-off does each engine make?",
-    "What each engine pays with. One mark per repeat, the line ends at the median, axes begin at zero: shorter is cheaper.",
+    "Each mark is a repeat, and the line ends at the median. Axes begin at zero: shorter is cheaper.",
     saveButtons(context, "rum", "read, update, memory"),
     h("div", { class: "strips" }, ...STRIPS.map((shown) => strip([h("strong", {}, shown.letter), ` ${shown.title}`], dotsOf(context, shown), footnotes))),
     footnotes.list(),

@@ -101,7 +101,7 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
 /** Why nothing is decided: by the repeats, or because some of them lack the figure. */
 function undecided(judged: Ratio, interval: string | false, more: string): string {
   if (judged.lacking !== undefined) return judged.lacking;
-  return `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`;
+  return `the repeats do not decide${interval ? ` (${interval})` : ""}${more}`;
 }
 
 /** What may be concluded from a ratio, in a few words: its interval once it is decided. */
@@ -118,7 +118,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
     differs: [`${interval || "differs"}${scope}`, decided],
     same: [`the same${scope}`, `within 1%: ${interval || ""}`],
     undecided: ["not decided", undecided(judged, interval, more)],
-    "seen-once": ["seen once", "one repeat decides nothing"],
+    "seen-once": ["single run", "one repeat decides nothing"],
     void: ["void", judged.lacking ?? "both are the same engine"],
   }[judged.change];
   return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");

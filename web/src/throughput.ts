@@ -65,7 +65,7 @@ export function throughputSection(context: Context): HTMLElement | null {
   return section(
     "throughput",
     "Which rate at which response time?",
-    "Which rate is had at which response time: medians of the repeats, the number of clients beside each point, joined in the order of clients. A hollow point is one whose offered rate was missed by more than 5%: its times grow for as long as it runs.",
+    "Medians of the repeats, with the number of clients next to each point. A hollow point missed its offered rate by more than 5%, so its times grow for as long as it runs.",
     warningsAbout(context, ["p99_ms"]),
     operation,
     h("div", { class: "thirds" }, ...panels),

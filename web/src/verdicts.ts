@@ -9,7 +9,7 @@ import { isBytes, metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
 
 /** A verdict with what it holds for. */
 function verdictWords({ change, scope }: Ratio): string {
@@ -98,7 +98,7 @@ export function verdictsSection(context: Context): HTMLElement | null {
   return section(
     "verdicts",
     "How sure is that?",
-    `What the repeats say against ${context.label(baseline)}, by a permutation test and Welch's test. Each verdict of a headline is wrong in at most 5 of 100 cases.${together(against?.headline_verdicts)} Those of all other metrics bear a false discovery rate of 5% together. A verdict for this load rests on starts of one load, and says nothing about others. How many more repeats of each engine would decide is reckoned from the noise seen.`,
+    `A permutation test and Welch's test compare the repeats with those of ${context.label(baseline)}. Each headline verdict is wrong in at most 5 of 100 cases.${together(against?.headline_verdicts)} All other metrics together have a false discovery rate of 5%. A verdict for this load rests on starts of one load and says nothing about other loads. The number of repeats that would decide is estimated from the noise.`,
     saveButtons(context, "verdicts", "the verdicts"),
     switcher,
     scrolling("verdicts", h("table", { class: "verdict-table latency" }, h("thead", {}, head), ...bodies)),
