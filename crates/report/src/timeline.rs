@@ -8,9 +8,7 @@ use rumba_results::record::{Interval, PhaseKind};
 use serde::Serialize;
 
 use crate::marks::{Marks, marks};
-
-/// The most points of the load and of the run, which are drawn separately.
-pub const POINTS: usize = 600;
+use crate::packed::POINTS;
 
 /// A series over a trial's timeline; no number if the interval has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
