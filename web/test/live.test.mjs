@@ -200,6 +200,9 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   const { address, child, ended } = start(["serve"], "stdout");
   const { tab, problems } = await open(await address);
   await tab.locator("input[name=q]:focus").waitFor();
+  await tab.setViewportSize({ width: 390, height: 800 });
+  const cut = await tab.locator("tbody tr > *").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
+  assert.equal(cut, 0, "nothing is cut off on a phone");
   const all = await tab.locator("tbody tr").count();
   await tab.keyboard.type("stopped");
   await tab.keyboard.press("Enter");
