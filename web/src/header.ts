@@ -49,7 +49,7 @@ function verdict(context: Context): HTMLElement | null {
     {},
     h("dl", { class: "verdicts" }, ...cells),
     out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`),
-    why !== undefined && h("p", { class: "about" }, `CPU is that of clients and engine; the host's, with the kernel's work, is not known: ${why}.`),
+    why !== undefined && h("p", { class: "about" }, `CPU is that of clients and engine; the host's, with the kernel's work, is not known: ${context.labelled(why)}.`),
   );
 }
 
@@ -57,7 +57,7 @@ function verdict(context: Context): HTMLElement | null {
 function opening(context: Context): HTMLElement | null {
   const told = context.data.opening;
   if (!told) return null;
-  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, sentence));
+  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, context.labelled(sentence)));
   return h("div", { class: "opening" }, ...sentences, told.conditions !== "" && h("p", { class: "about" }, told.conditions));
 }
 

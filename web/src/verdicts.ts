@@ -61,7 +61,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, verdictWords(judged), !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
-    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, moreRepeats(judged)),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, context.labelled(moreRepeats(judged))),
   );
 }
 
@@ -74,7 +74,7 @@ export function verdictsSection(context: Context): HTMLElement | null {
     const ratios = (found?.metrics ?? []).filter(({ headline }) => which === "all" || headline);
     if (!base || ratios.length === 0) return [];
     const why = found?.unsound;
-    const note = why ? [h("tr", {}, h("td", { class: "text alarm", colspan: "9" }, `Nothing is decided: ${why}`))] : [];
+    const note = why ? [h("tr", {}, h("td", { class: "text alarm", colspan: "9" }, `Nothing is decided: ${context.labelled(why)}`))] : [];
     return [h("tbody", {}, ...ratios.map((ratio, index) => line(context, base, row, ratio, index === 0, ratios.length)), ...note)];
   });
   if (bodies.length === 0) return null;

@@ -100,6 +100,11 @@ test("engines are called by what differs, in the title, the key and the tables",
     data.labels = { innodb: "mysql 5.6.24", lmdb: "mysql 9.7.4" };
   });
   const { tab } = await open({}, "", named);
+  const { tab: sides } = await open({}, "", altered(ladder, (data) => {
+    data.labels = { "base/a": "a, cache 1.00 MiB", "base/a[b=c]": "b=c" };
+    data.opening.careful = "Be careful: the caches differ: base/a; base/a[b=c].";
+  }));
+  assert.equal(await sides.locator(".opening p").nth(2).textContent(), "Be careful: the caches differ: a, cache 1.00 MiB; b=c.");
   assert.equal(await tab.locator("h1").textContent(), "mine: mysql 5.6.24 against mysql 9.7.4");
   assert.deepEqual(await tab.locator(".key button").allTextContents(), ["mysql 5.6.24", "myrocks.zstd", "mysql 9.7.4"]);
   const names = await tab.locator("#page :is(.engine, .winner, thead th, tbody th, option, .dots-name, .reading)").allTextContents();
