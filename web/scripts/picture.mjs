@@ -32,7 +32,7 @@ try {
     if (what === "scaling") keys.filter(isOfTest).forEach((name) => name.remove());
     const first = shown.querySelector(".panel, h3");
     if (key && what !== "matrix") (first?.closest("div.panel") ?? first)?.before(key);
-    document.querySelector(".toolbar")?.remove();
+    for (const gone of document.querySelectorAll(".toolbar, .contents")) gone.remove();
     return what;
   }, series);
   // A table of many engines is wider than the page, where it is scrolled: nothing of it may be cut off.

@@ -21,7 +21,7 @@ try {
   await tab.screenshot({ path: join(directory, "opening.png"), clip: { x: 0, y: 0, width: 1280, height: Math.floor(first.y) - 24 } });
   await tab.evaluate(() => {
     // What sticks to the top while one scrolls, and buttons, mean nothing in a picture.
-    for (const gone of document.querySelectorAll(".toolbar, #matrix .save, #matrix .about")) gone.remove();
+    for (const gone of document.querySelectorAll(".contents, .toolbar, #matrix .save, #matrix .about")) gone.remove();
     document.querySelector("#matrix").style.padding = "12px 16px 16px";
     for (const row of [...document.querySelectorAll("#matrix tbody tr")].slice(10)) row.remove();
   });

@@ -53,16 +53,16 @@ export function bytesSection(context: Context): HTMLElement | null {
   const bars = counting.map(({ row, parts }): Bar => {
     const device = value(row.run?.metrics["wkb_per_op_with_drain"]?.median);
     return {
-      head: h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine),
+      head: h("span", { class: "engine" }, marker(context.look(row.engine)), context.label(row.engine)),
       segments: parts,
       mark: device === null ? undefined : { value: device, name: "the device wrote" },
     };
   });
-  const silent = all.filter(({ row, parts }) => parts.length === 0 && context.keepsData(row.engine)).map(({ row }) => row.engine);
+  const silent = all.filter(({ row, parts }) => parts.length === 0 && context.keepsData(row.engine)).map(({ row }) => context.label(row.engine));
   return section(
     "bytes",
-    "Where the bytes went",
-    "What each engine wrote for what, by its own counters, drain charged; the line across a bar is what the device wrote. A bar that ends before it leaves out what the engine does not count: the file system's journal, metadata, others' writes.",
+    "Where did the bytes go?",
+    "Bytes that each engine wrote, by cause and by its own counters, with the drain. The line across a bar is what the device wrote. The gap to it is not counted by the engine: the file system's journal, metadata, writes of other processes.",
     warningsAbout(context, ["wkb_per_op_with_drain"]),
     saveButtons(context, "bytes", "where the bytes went"),
     stack("KB written per operation by what they were written for", "engine", "KB written per operation, less is better", bars),

@@ -10,7 +10,7 @@ const WORDS: Record<Judgement["verdict"], string> = {
   holds: "holds",
   fails: "fails",
   undecided: "undecided",
-  "seen-once": "seen once",
+  "seen-once": "single run",
   void: "void",
   "true-for-this-load": "true for this load",
   "false-for-this-load": "false for this load",
@@ -60,8 +60,8 @@ export function claimsSection(context: Context): HTMLElement | null {
   const table = h("table", { class: "claims" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
   return section(
     "claims",
-    "Claims",
-    `A test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments.${together(context.data.summary.claim_verdicts)} With one repeat it was seen once, which decides nothing. A claim is true or false for this load only where the repeats are starts of one load. Below a measured figure: its 90% interval, where there are repeats.`,
+    "Do the claims hold?",
+    `A test over the repeats decides. A verdict that a claim holds or fails is wrong in at most 5 of 100 such experiments.${together(context.data.summary.claim_verdicts)} A single run decides nothing. If the repeats are starts of one load, a claim is true or false for this load only. Below a measured figure is its 90% interval.`,
     scrolling("claims", table),
     footnotes.list(),
   );

@@ -23,9 +23,9 @@ export function spans(trial: Trial): Span[] {
 /** Seconds between ticks. */
 export const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
 
-/** Minutes and seconds once seconds get long. */
-export function clock(at: number): string {
-  if (at < 600) return `${tick(at)} s`;
+/** Seconds, or minutes on an axis that is long. */
+export function clock(at: number, end: number): string {
+  if (end < 600) return `${tick(at)} s`;
   const rest = Math.round(at % 60);
   return rest ? `${Math.floor(at / 60)}:${String(rest).padStart(2, "0")}` : `${Math.floor(at / 60)} min`;
 }

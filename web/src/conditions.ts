@@ -30,7 +30,7 @@ export function warningList(context: Context): HTMLElement | null {
     groups.set(key, group);
   };
   for (const warning of context.data.warnings) add(warning, "", null);
-  for (const remark of context.data.summary.remarks) add(remark, `${remark.engine}, ${counted(remark.clients, "client")}`, remark.repeat);
+  for (const remark of context.data.summary.remarks) add(remark, `${context.label(remark.engine)}, ${counted(remark.clients, "client")}`, remark.repeat);
   if (groups.size === 0) return null;
   const ranked = [...groups.values()].sort((a, b) => RANKS.indexOf(a.warning.rank ?? "unsure") - RANKS.indexOf(b.warning.rank ?? "unsure"));
   const items = ranked.map(({ warning, lines }) =>
@@ -62,7 +62,7 @@ export function warningsAbout(context: Context, metrics: string[]): HTMLElement 
   };
   for (const warning of context.data.warnings) add(warning, "all");
   const { clients } = current();
-  for (const remark of context.data.summary.remarks) if (remark.clients === clients) add(remark, remark.engine);
+  for (const remark of context.data.summary.remarks) if (remark.clients === clients) add(remark, context.label(remark.engine));
   if (kinds.size === 0) return null;
   const items = [...kinds].map(([code, { message, who }]) => h("li", {}, h("code", {}, code), ` ${[...who].join(", ")}: ${message}`));
   return h("details", { class: "concerns" }, h("summary", {}, `Read with ${counted(kinds.size, "warning")}: ${[...kinds.keys()].join(", ")}`), h("ul", {}, ...items));
@@ -115,7 +115,7 @@ function oneEach(context: Context): Trial[] {
 
 function parityTable(context: Context): HTMLElement {
   const trials = oneEach(context);
-  const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)));
+  const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), context.label(trial.engine))));
   // The engine and its version first, then what differs unfairly, then what is compared, then what is the same.
   const rank = (trait: Trait) => (trait.parity && differs(trait) ? 0 : differs(trait) ? 1 : 2);
   const unequal = (context.data.summary.relative ?? []).flatMap(({ rows }) => rows).flatMap(({ comparability }) => comparability ?? []);
@@ -161,7 +161,7 @@ function howItRan(context: Context): [string, string][] {
 function inForce(context: Context): HTMLElement[] {
   return context.engines.flatMap((engine) => {
     const trial = context.data.trials.find((trial) => trial.engine === engine && trial.effective_settings.length > 0);
-    return trial ? [details(`Settings in force: ${engine}`, pairs(trial.effective_settings))] : [];
+    return trial ? [details(`Settings in force: ${context.label(engine)}`, pairs(trial.effective_settings))] : [];
   });
 }
 
@@ -181,7 +181,7 @@ export function debtTable(context: Context): HTMLElement | null {
       return h(
         "tr",
         {},
-        h("th", { scope: "row" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)),
+        h("th", { scope: "row" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), context.label(trial.engine))),
         h("td", { class: "text", title: gauge.name }, GAUGES[gauge.name] ?? gauge.name),
         h("td", {}, at(loops?.debt_start)),
         h("td", {}, at(loops?.debt_end)),
@@ -201,8 +201,8 @@ export function conditionsSection(context: Context): HTMLElement {
   const warnings = warningList(context);
   return section(
     "conditions",
-    "Conditions",
-    "What must be the same for a comparison to be fair is marked where it is not.",
+    "Was it a fair comparison?",
+    "Conditions that must be equal for a fair comparison are marked where they differ.",
     warnings && h("h3", {}, "Warnings"),
     warnings,
     h("h3", {}, "Engines"),

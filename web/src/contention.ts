@@ -38,7 +38,7 @@ export function contentionSection(context: Context): HTMLElement | null {
     rows.filter((row) => row.engine === engine).map((row): Bar => {
       const parts = waits(row);
       return {
-        head: h("span", { class: "engine" }, marker(context.look(engine)), `${engine}, ${counted(row.clients, "client")}`),
+        head: h("span", { class: "engine" }, marker(context.look(engine)), `${context.label(engine)}, ${counted(row.clients, "client")}`),
         segments: parts,
         note: note(row, parts.reduce((sum, part) => sum + part.value, 0)),
       };
@@ -46,8 +46,8 @@ export function contentionSection(context: Context): HTMLElement | null {
   );
   return section(
     "contention",
-    "What was waited for",
-    "Time that clients waited within the engine, by its own counters, all clients together. An engine that counts no waits shows its retries alone: transactions that were rolled back and tried again.",
+    "What did clients wait for?",
+    "Time that clients waited in the engine, by its own counters, all clients together. For an engine that counts no waits, only retries are known: transactions that were rolled back and run again.",
     saveButtons(context, "contention", "what was waited for"),
     stack("microseconds waited per operation by what for", "engine, clients", "µs waited per operation, less is better", bars),
   );

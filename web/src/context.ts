@@ -20,6 +20,18 @@ export class Context {
     this.alone = [...new Set(data.summary.rows.map(alone))];
   }
 
+  /** The engine by what differs from the others. */
+  label(engine: string): string {
+    return this.data.labels?.[engine] ?? engine;
+  }
+
+  /** A sentence of the report with labels for the names of sides, `base/innodb`, which are no words that it has otherwise. */
+  labelled(text: string): string {
+    const sides = Object.entries(this.data.labels ?? {}).filter(([name]) => /^(base|other)\//.test(name));
+    // Of names that begin alike, the longest first.
+    return sides.sort(([one], [other]) => other.length - one.length).reduce((labelled, [name, label]) => labelled.replaceAll(name, label), text);
+  }
+
   look(engine: string): Look {
     return lookOf(Math.max(0, this.engines.indexOf(engine)));
   }

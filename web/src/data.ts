@@ -68,12 +68,12 @@ export interface Ratio {
   metric: string;
   headline: boolean;
   ratio: Metric;
-  low: Metric;
-  high: Metric;
+  low?: number;
+  high?: number;
   change: Change;
-  /** What the verdict holds for: other loads too, or this load only. */
+  /** What the verdict holds for, where that is not other loads too. */
   scope?: Scope;
-  more_repeats: number | null;
+  more_repeats?: number;
   /** Why no verdict is given although both have the figure. */
   lacking?: string;
 }
@@ -120,6 +120,26 @@ export interface Warning {
   rank?: "void" | "misleading" | "unsure" | "note";
   message: string;
   remedy: string;
+}
+
+/** One trial of a search; without a rate it was a closed loop. */
+export interface Probe {
+  rate: number | null;
+  percentile_ms: Metric;
+  found: "reference" | "kept" | "missed" | "disturbed" | "unknown";
+}
+
+/** A search for the highest rate that keeps a percentile of the response time below a limit. */
+export interface Searched {
+  engine: string;
+  clients: number;
+  repeat: number;
+  search: { percentile: string; limit_ms: number };
+  probes: Probe[];
+  highest: Metric;
+  confirmed: boolean;
+  lowest_missed: Metric;
+  ended: boolean;
 }
 
 /** A claim of the experiment with its verdict. */
@@ -269,6 +289,8 @@ export interface Live {
 
 export interface PageData {
   name: string;
+  /** The name with what is compared. */
+  title?: string;
   source: string | null;
   started: string;
   rumba: string;
@@ -283,6 +305,7 @@ export interface PageData {
     claims: Judgement[];
     claim_verdicts?: VerdictCount;
     relative?: Relative[];
+    searches?: Searched[];
     steadiness?: (TrialName & { start_s: number; courses: Record<string, Course> })[];
   };
   /** Whom the others are compared with until the reader chooses. */
@@ -292,6 +315,8 @@ export interface PageData {
   verdicts: Verdict[];
   /** What is said before anything is shown. */
   opening?: { found: string; undecided: string; careful: string; conditions: string };
+  /** What engines are called on the page, where that is not their name: `MySQL 9.7.4` for `other/innodb`. */
+  labels?: Record<string, string>;
   /** What the repeats started from, behind their number: what verdicts generalise over. */
   repeats_from?: string;
   metrics: MetricInfo[];
@@ -333,6 +358,12 @@ export function engines(data: PageData): string[] {
 
 export function clientCounts(data: PageData): number[] {
   return [...new Set(data.summary.rows.map((row) => row.clients))].sort((a, b) => a - b);
+}
+
+/** A row's figure of the loops; `OP.p99_ms` is that of a type of operation. */
+export function figureOf(row: Row | undefined, metric: string): Figure | undefined {
+  const op = /^(.+)\.p99_ms$/.exec(metric)?.[1];
+  return op === undefined ? row?.run?.metrics[metric] : row?.run?.op_types[op]?.response["p99_ms"];
 }
 
 /** The trial whose throughput is the median of its engine's: drawn strong, its siblings faint. */

@@ -29,7 +29,7 @@ export function section(id: string, title: string, about: Child, ...children: Ch
   return h(
     "section",
     { id, "aria-labelledby": labelled },
-    h("h2", { id: labelled }, title),
+    h("h2", { id: labelled, tabindex: "-1" }, title),
     about ? h("p", { class: "about" }, about) : null,
     ...children,
   );
@@ -50,9 +50,23 @@ export function choice(
   return h("label", { class: "choice" }, h("span", {}, label), select);
 }
 
-/** A wide table scrolls within its own frame, reachable by keyboard. */
+/** Watches frames for room beyond their right edge. */
+const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => hintAt(target.closest(".scroll"))));
+
+function hintAt(frame: Element | null): void {
+  const hidden = frame ? frame.scrollWidth - frame.clientWidth - frame.scrollLeft : 0;
+  frame?.parentElement?.classList.toggle("has-more", hidden > 4);
+}
+
+/** A wide table scrolls within its own frame, reachable by keyboard; a button says that there is more. */
 export function scrolling(label: string, table: HTMLElement): HTMLElement {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  const frame = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, scroll: () => hintAt(frame) }, table);
+  const onward = () => frame.scrollBy({ left: frame.clientWidth * 0.6, behavior: "smooth" });
+  // The keyboard scrolls the frame itself.
+  const more = h("button", { type: "button", class: "more", tabindex: "-1", click: onward }, "more columns →");
+  widths.observe(frame);
+  widths.observe(table);
+  return h("div", { class: "wide" }, frame, more);
 }
 
 /** Finds, in what is drawn in its place, the element that `of` was: by its words in the same section, else by its place. */

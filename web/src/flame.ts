@@ -25,11 +25,11 @@ export function flameSection(context: Context): HTMLElement | null {
   if (!flame) return null;
   const base = flames.find(({ engine }) => engine === baseline && engine !== flame.engine);
   const holder = h("div", {});
-  const draw = () => holder.replaceChildren(graph(flame, base, draw), hottest(flame, base));
+  const draw = () => holder.replaceChildren(graph(context, flame, base, draw), hottest(context, flame, base));
   draw();
   const chooser = choice(
     "engine",
-    flames.map(({ engine }) => ({ value: engine, text: engine })),
+    flames.map(({ engine }) => ({ value: engine, text: context.label(engine) })),
     flame.engine,
     (engine) => {
       [chosen, zoomed] = [engine, []];
@@ -39,11 +39,11 @@ export function flameSection(context: Context): HTMLElement | null {
     },
   );
   const compared = base
-    ? ` Orange frames have a larger share of the CPU than in ${base.engine}, blue ones a smaller.`
+    ? ` Orange frames have a larger share of the CPU than in ${context.label(base.engine)}, blue ones a smaller.`
     : "";
   return section(
     "flame",
-    "Where the CPU goes",
+    "Where did the CPU time go?",
     `Sampled with perf during the loops: a frame is as wide as the CPU time that was spent in it and in what it called, ${flame.samples.toLocaleString("en")} samples in all.${compared} Click a frame to give it the whole width.`,
     flames.length > 1 && chooser,
     holder,
@@ -64,7 +64,7 @@ function shares(flame: Flame): Map<string, number> {
   return all;
 }
 
-function graph(flame: Flame, base: Flame | undefined, draw: () => void): HTMLElement {
+function graph(context: Context, flame: Flame, base: Flame | undefined, draw: () => void): HTMLElement {
   const before = base && shares(base);
   const root: Frame = ["all", flame.samples, flame.threads];
   const way = wayTo(root, zoomed);
@@ -73,7 +73,7 @@ function graph(flame: Flame, base: Flame | undefined, draw: () => void): HTMLEle
   const add = ([name, samples]: Frame, left: number, width: number, depth: number, path: string[]) => {
     const share = samples / flame.samples;
     const changed = before ? share - (before.get(`;${path.join(";")}`) ?? 0) : 0;
-    const difference = before && path.length > 0 ? `, ${changed >= 0 ? "+" : "−"}${percent(Math.abs(changed))} over ${base?.engine}` : "";
+    const difference = before && path.length > 0 ? `, ${changed >= 0 ? "+" : "−"}${percent(Math.abs(changed))} over ${base && context.label(base.engine)}` : "";
     frames.push(
       h(
         "div",
@@ -103,7 +103,7 @@ function graph(flame: Flame, base: Flame | undefined, draw: () => void): HTMLEle
   way.slice(0, -1).forEach((frame, depth) => add(frame, 0, 1, depth, zoomed.slice(0, depth)));
   const shown = way.at(-1) ?? root;
   walk(shown, 0, 1, way.length - 1, zoomed.slice(0, way.length - 1));
-  const label = `flame graph of ${flame.engine}; the table below has the hottest functions`;
+  const label = `flame graph of ${context.label(flame.engine)}; the table below has the hottest functions`;
   return h("div", { class: "flame", role: "img", "aria-label": label, style: `height: ${(deepest + 1) * ROW_PX}px` }, ...frames);
 }
 
@@ -138,7 +138,7 @@ function own(flame: Flame): Map<string, number> {
   return all;
 }
 
-function hottest(flame: Flame, base: Flame | undefined): HTMLElement {
+function hottest(context: Context, flame: Flame, base: Flame | undefined): HTMLElement {
   const [mine, theirs] = [own(flame), base && own(base)];
   const names = [...mine].sort((a, b) => b[1] - a[1]).slice(0, LISTED);
   const row = ([name, share]: [string, number]) => {
@@ -156,8 +156,8 @@ function hottest(flame: Flame, base: Flame | undefined): HTMLElement {
     "tr",
     {},
     h("th", { scope: "col" }, "hottest functions, of themselves"),
-    h("th", { scope: "col" }, flame.engine),
-    base ? h("th", { scope: "col" }, base.engine) : null,
+    h("th", { scope: "col" }, context.label(flame.engine)),
+    base ? h("th", { scope: "col" }, context.label(base.engine)) : null,
     base ? h("th", { scope: "col" }, "difference") : null,
   );
   return scrolling("the hottest functions", h("table", { class: "hottest" }, h("thead", {}, head), h("tbody", {}, ...names.map(row))));

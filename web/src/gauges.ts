@@ -58,12 +58,13 @@ function panel(context: Context, name: string): HTMLElement {
   if (found.length === 0) return h("div", { class: "panel" }, h("h3", {}, title), h("p", { class: "nothing" }, "No shown engine has it in this part of the trial."));
   const unit = `${isBytes ? "MB" : "as the engine counts it"}${isRate ? " per second" : ""}`;
   const holder = h("div", { class: "chart", style: "height: 200px" });
+  const end = Math.max(...found.flatMap(({ x }) => x.at(-1) ?? 0), 1);
   chart(context, holder, found, {
     height: 200,
     points: found.every(({ x }) => x.length <= FEW),
-    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map(clock) },
+    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => clock(split, end)) },
     y: { values: (_: uPlot, splits: number[]) => splits.map((split) => (isBytes && split >= 10_000 ? bytes(split * MIB) : tick(split))), size: 64 },
-    xRange: [0, Math.max(...found.flatMap(({ x }) => x.at(-1) ?? 0), 1)],
+    xRange: [0, end],
     sync: "timeline",
   });
   const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unit)), saveButtons(context, `gauge-${name}`, title));
@@ -82,7 +83,7 @@ export function gaugesSection(context: Context): HTMLElement | null {
   const picker = choice("shown", names.map((name) => ({ value: name, text: name })), gauge, (chosen) => choose({ gauge: chosen }));
   return section(
     "gauges",
-    "The engines' own counters",
+    "What did the engines count?",
     `Size, work put off, and the engines' own counters, by their own names: ${when} What only grows is shown as its growth each second.`,
     hasSize && panel(context, SIZE),
     names.length > 0 && picker,

@@ -34,11 +34,11 @@ function verdict(context: Context): HTMLElement | null {
       h(
         "dd",
         {},
-        h("span", { class: "winner" }, marker(context.look(engine)), engine),
+        h("span", { class: "winner" }, marker(context.look(engine)), context.label(engine)),
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain", metric.startsWith("host_") && ", of the host"),
-        seen_once && h("span", { class: "won" }, "seen once: one repeat decides nothing"),
+        seen_once && h("span", { class: "won" }, "single run: one repeat decides nothing"),
         scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
-        close.length > 0 && h("span", { class: "won" }, `no significant difference from ${close.join(", ")}`),
+        close.length > 0 && h("span", { class: "won" }, `no significant difference from ${close.map((other) => context.label(other)).join(", ")}`),
       ),
     ),
   );
@@ -49,7 +49,7 @@ function verdict(context: Context): HTMLElement | null {
     {},
     h("dl", { class: "verdicts" }, ...cells),
     out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`),
-    why !== undefined && h("p", { class: "about" }, `CPU is that of clients and engine; the host's, with the kernel's work, is not known: ${why}.`),
+    why !== undefined && h("p", { class: "about" }, `CPU is that of clients and engine; the host's, with the kernel's work, is not known: ${context.labelled(why)}.`),
   );
 }
 
@@ -57,7 +57,7 @@ function verdict(context: Context): HTMLElement | null {
 function opening(context: Context): HTMLElement | null {
   const told = context.data.opening;
   if (!told) return null;
-  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, sentence));
+  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, context.labelled(sentence)));
   return h("div", { class: "opening" }, ...sentences, told.conditions !== "" && h("p", { class: "about" }, told.conditions));
 }
 
@@ -69,7 +69,7 @@ export function headerSection(context: Context): HTMLElement {
     "header",
     {},
     h("p", { class: "kicker" }, `rumba ${data.rumba} · ${when}`),
-    h("h1", {}, data.name),
+    h("h1", {}, data.title ?? data.name),
     h("p", { class: "ran" }, whatRan(context)),
     data.source !== null && h("p", { class: "about" }, `Reproduces: ${data.source}`),
     opening(context),
@@ -93,15 +93,15 @@ export function problemsSection(context: Context): HTMLElement | null {
       const [first] = trials;
       const who =
         trials.length === 1 && first !== undefined
-          ? `${first.engine}, ${counted(first.clients, "client")}, repeat ${first.repeat}`
-          : [...new Set(trials.map(({ engine }) => engine))].join(", ");
+          ? `${context.label(first.engine)}, ${counted(first.clients, "client")}, repeat ${first.repeat}`
+          : [...new Set(trials.map(({ engine }) => context.label(engine)))].join(", ");
       const numbers = trials.map(({ number }) => number).join(", ");
       return h("li", {}, h("strong", {}, who), ` (${trials.length === 1 ? "trial" : "trials"} ${numbers}) ${ended}`);
     }),
     ...broken.map(({ trial, check }) =>
-      h("li", {}, h("strong", {}, `${trial.engine}, repeat ${trial.repeat}`), ` data inconsistent: not so for ${check.wrong} of ${check.examined}: ${check.name}`),
+      h("li", {}, h("strong", {}, `${context.label(trial.engine)}, repeat ${trial.repeat}`), ` data inconsistent: not so for ${check.wrong} of ${check.examined}: ${check.name}`),
     ),
     ...data.missing.map((missing) => h("li", {}, missing)),
   ];
-  return section("problems", "Failed or missing", "Nothing is put in the place of these.", h("ul", {}, ...items));
+  return section("problems", "What failed or is missing?", "No figure replaces these.", h("ul", {}, ...items));
 }

@@ -36,7 +36,7 @@ export function latencySection(context: Context): HTMLElement | null {
         "tr",
         {},
         index === 0 && h("th", { scope: "rowgroup", rowspan: String(rows.length), class: "op" }, op),
-        h("th", { scope: "row", class: "of" }, h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine)),
+        h("th", { scope: "row", class: "of" }, h("span", { class: "engine" }, marker(context.look(row.engine)), context.label(row.engine))),
         cell(figures?.count, footnotes, whole),
         cell(figures?.retries, footnotes, whole),
         cell(figures?.errors, footnotes, whole),
@@ -58,5 +58,5 @@ export function latencySection(context: Context): HTMLElement | null {
   );
   const about =
     "Medians of the repeats. Response time counts from when an operation was due, service time from when it began; a percentile that too few operations support is not shown.";
-  return section("latency", "Times per operation", about, switcher, scrolling("times per operation", table), footnotes.list());
+  return section("latency", "How long does each operation take?", about, switcher, scrolling("times per operation", table), footnotes.list());
 }

@@ -63,10 +63,7 @@ export function follow(begin: () => void): void {
   const events = new EventSource(live.events);
   const on = <T>(kind: string, heard: (told: T) => void) =>
     events.addEventListener(kind, (event) => heard(JSON.parse((event as MessageEvent<string>).data) as T));
-  on<Told>("trial", (told) => {
-    bar.trial(told);
-    show({ clients: told.clients });
-  });
+  on<Told>("trial", (told) => bar.trial(told));
   on<Told>("phase", (told) => {
     bar.phase(told);
     show({ part: MAKING.has(told.phase) ? "load" : "run" });

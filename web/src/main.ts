@@ -6,6 +6,7 @@ import { bytesSection } from "./bytes";
 import { claimsSection } from "./claims";
 import { conditionsSection, debtTable, warningsAbout } from "./conditions";
 import { contentionSection } from "./contention";
+import { contents } from "./contents";
 import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, rememberView, section } from "./dom";
@@ -17,11 +18,15 @@ import { follow } from "./live";
 import { sample } from "./look";
 import { comparedMetrics, matrixSection } from "./matrix";
 import { saveButtons } from "./picture";
+import { multiplesSection } from "./multiples";
+import { islandOfPictures } from "./pictures";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
 import { ladderMetrics, scalingSection } from "./scaling";
+import { searchSection } from "./search";
 import { opNames, spectrumSection } from "./spectrum";
 import { type Key, type State, begin, choose, current, lasting, onChange } from "./state";
+import { sweepSection } from "./sweep";
 import { type Column, figureTable, spreadTable } from "./table";
 import { throughputSection } from "./throughput";
 import { timelineSection } from "./timeline";
@@ -75,6 +80,9 @@ function growth(context: Context): Column[] {
   ]);
 }
 
+/** More engines than these fold: the key must not take the page from what it is the key to. */
+const FOLDED = 12;
+
 interface Part {
   needs: Key[];
   render: (context: Context) => HTMLElement | null;
@@ -82,15 +90,18 @@ interface Part {
 
 const PARTS: Part[] = [
   { needs: ["clients"], render: headerSection },
+  { needs: ["clients", "baseline", "hidden"], render: toolbar },
   { needs: [], render: problemsSection },
   { needs: [], render: claimsSection },
-  { needs: ["clients", "baseline", "hidden"], render: toolbar },
+  { needs: ["clients", "hidden", "ladder", "op"], render: scalingSection },
+  { needs: ["hidden"], render: searchSection },
+  { needs: ["clients", "hidden", "ladder", "op"], render: sweepSection },
+  { needs: ["clients", "hidden", "ladder", "op"], render: multiplesSection },
   { needs: ["clients", "baseline"], render: costSection },
   { needs: ["clients", "hidden"], render: bytesSection },
   { needs: ["baseline", "clients", "metric"], render: matrixSection },
   { needs: ["baseline", "clients", "judged"], render: verdictsSection },
   { needs: ["clients", "hidden"], render: rumSection },
-  { needs: ["clients", "hidden", "ladder"], render: scalingSection },
   { needs: ["clients", "hidden", "op"], render: throughputSection },
   { needs: ["hidden"], render: contentionSection },
   { needs: ["clients", "part", "hidden"], render: timelineSection },
@@ -113,20 +124,22 @@ function toolbar(context: Context): HTMLElement {
   );
   const baseline = choice(
     "baseline",
-    context.alone.map((engine) => ({ value: engine, text: engine })),
+    context.alone.map((engine) => ({ value: engine, text: context.label(engine) })),
     current().baseline,
     (value) => choose({ baseline: value }),
   );
   const keys = context.engines.map((engine) => {
     const shown = context.shown(engine);
-    const title = shown ? "leave it out of the charts" : "show it in the charts";
+    const title = shown ? "hide it in the charts" : "show it in the charts";
     const button = { type: "button", "aria-pressed": String(shown), title, click: () => context.toggle(engine) };
-    return h("li", {}, h("button", button, sample(context.look(engine)), engine));
+    const isPartial = context.rows().some((row) => row.engine === engine && (row.run?.partial ?? row.run === null));
+    return h("li", {}, h("button", button, sample(context.look(engine)), context.label(engine)), isPartial && h("span", { class: "flag", title: "no repeat has come to its end" }, "partial"));
   });
+  const key = h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys);
   return h(
     "div",
     { class: "toolbar" },
-    h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys),
+    keys.length > FOLDED ? h("details", { class: "fold" }, h("summary", {}, `${keys.length} lines`), key) : key,
     h("div", { class: "choices" }, counts.length > 1 && clients, context.alone.length > 1 && baseline),
   );
 }
@@ -134,8 +147,8 @@ function toolbar(context: Context): HTMLElement {
 function costSection(context: Context): HTMLElement {
   return section(
     "cost",
-    "Cost per operation",
-    `Medians of all loops; below each, its ratio to ${current().baseline} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
+    "Which is cheaper?",
+    `Each figure is the median of all loops. Below it is the ratio to ${context.label(current().baseline)}, with a 95% interval once that is decided. A figure is bold if the test finds all other engines worse. Choose a row to compare with that engine. "With drain" includes deferred work: (warmup + loops + drain) / operations of warmup and loops.`,
     rates(context),
     warningsAbout(context, COST.map(({ metric }) => metric)),
     saveButtons(context, "cost", "the table"),
@@ -164,7 +177,7 @@ function rates(context: Context): HTMLElement | null {
   return h(
     "p",
     { class: "about rates" },
-    `What is said of ${listed} is wrong in at most 5 of 100 cases each. All other columns bear a false discovery rate of 5% together: on average no more than one in twenty of those that are said to differ do not.`,
+    `Each verdict on ${listed} is wrong in at most 5 of 100 cases. All other columns together have a false discovery rate of 5%: on average, at most one in twenty differences found there is not real.`,
   );
 }
 
@@ -175,8 +188,8 @@ function growthTable(context: Context): HTMLElement | null {
   return h(
     "details",
     { class: "growth" },
-    h("summary", {}, "By how much the database grows"),
-    h("p", { class: "about" }, "From the end of the settle to the end of the drain, logs not counted: per operation of the rate in warmup, loops and backlog, and what eight hours at that rate would add. Files grow in pieces, so that short runs tell little."),
+    h("summary", {}, "How much the database grows"),
+    h("p", { class: "about" }, "Growth from the end of the settle to the end of the drain, without logs: per operation of the rate in warmup, loops and backlog, and in eight hours at that rate. Files grow in pieces, so short runs show little."),
     warningsAbout(context, columns.map(({ metric }) => metric)),
     figureTable(context, "growth", columns, (row) => row.run),
   );
@@ -191,7 +204,7 @@ function writtenTable(context: Context): HTMLElement | null {
     "details",
     {},
     h("summary", {}, "What was written, by the engines' own counters"),
-    h("p", { class: "about" }, "Drain charged: from the start of the warmup to the end of the drain, per operation of warmup and loops."),
+    h("p", { class: "about" }, "From the start of the warmup to the end of the drain, per operation of warmup and loops."),
     figureTable(context, "written", counted, (row) => row.run),
   );
 }
@@ -199,18 +212,23 @@ function writtenTable(context: Context): HTMLElement | null {
 function loadSection(context: Context): HTMLElement {
   return section(
     "load",
-    "Load",
-    'What it took to write the rows and build the indexes, from the first row to the last. "With settle" charges the work that was put off: (load + settle) / rows, or bytes, loaded.',
+    "What did the load cost?",
+    'The cost of writing the rows and building the indexes. "With settle" includes deferred work: (load + settle) / rows, or bytes, loaded.',
     figureTable(context, "load", LOAD, (row) => row.load),
   );
+}
+
+/** Numbers of clients: those that most rows have finished first, of these the largest, where engines differ. */
+function countsByFinished({ data }: Context): number[] {
+  const finished = (clients: number) => data.summary.rows.filter((row) => row.clients === clients && row.run !== null && !row.run.partial).length;
+  return clientCounts(data).sort((a, b) => finished(b) - finished(a) || b - a);
 }
 
 /** What can be chosen of these results, the first of each as the page opens. */
 function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[] } {
   return {
     baseline: context.alone,
-    // The most first: that is where engines differ.
-    clients: clientCounts(context.data).reverse(),
+    clients: countsByFinished(context),
     op: opNames(context),
     ladder: ladderMetrics(context),
     metric: comparedMetrics(context),
@@ -269,8 +287,13 @@ function start(): void {
   dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
   holders.forEach(draw);
+  // It follows the header, and its links name the sections that these results have.
+  holders[0]?.holder.after(contents(page, lasting().signal));
   // Charts are drawn in the next frame; behind that the page answers.
-  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    performance.mark("drawn");
+    void islandOfPictures(context);
+  }));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
 }

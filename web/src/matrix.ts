@@ -1,7 +1,7 @@
 // The relative matrix: every test, number of clients or metric against the baseline, in one look.
 
 import type { Context } from "./context";
-import { type Change, type Ratio, alone, value } from "./data";
+import { type Change, type Ratio, value } from "./data";
 import { choice, h, scrolling, section } from "./dom";
 import { counted, ratio as shown } from "./format";
 import { lookOf, marker } from "./look";
@@ -21,7 +21,7 @@ interface Line {
 }
 
 /** What may be concluded, in a word below a ratio. */
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
 
 function named(engine: string, test: string | undefined): string {
   return test === undefined ? engine : `${engine}/${test}`;
@@ -73,28 +73,27 @@ function cell(judged: Ratio | undefined): HTMLElement {
 export function matrixSection(context: Context): HTMLElement | null {
   const metrics = comparedMetrics(context);
   const lines = linesOf(context);
-  if (metrics.length === 0 || lines.length === 0) return null;
   const { baseline, metric } = current();
-  const engines = context.alone;
+  // The baseline's own column would be 1.00 throughout.
+  const engines = context.alone.filter((engine) => engine !== baseline);
+  if (metrics.length === 0 || lines.length === 0 || engines.length === 0) return null;
   const body = lines.map((line) => {
     const cells = engines.map((engine) => {
-      const has = context.data.summary.rows.some((row) => row.run !== null && alone(row) === engine && row.test === line.test && row.clients === line.clients);
-      if (engine === baseline) return h("td", { class: "ratio-cell baseline" }, has ? "1.00" : "–");
       return cell(context.ratio(baseline, named(engine, line.test), line.clients, line.metric));
     });
     return h("tr", {}, h("th", { scope: "row" }, line.head, line.unit !== "" && h("span", { class: "unit" }, line.unit)), ...cells);
   });
   const isSuite = lines.some(({ test }) => test !== undefined);
   // An engine looks alike in every test.
-  const look = (engine: string) => (isSuite ? lookOf(engines.indexOf(engine)) : context.look(engine));
-  const heads = engines.map((engine) => h("th", { scope: "col" }, h("span", { class: "engine" }, marker(look(engine)), engine)));
+  const look = (engine: string) => (isSuite ? lookOf(context.alone.indexOf(engine)) : context.look(engine));
+  const heads = engines.map((engine) => h("th", { scope: "col" }, h("span", { class: "engine" }, marker(look(engine)), context.label(engine))));
   const overMetrics = combinations(context).length > 1;
   const table = h("table", { class: "matrix" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, overMetrics ? metricName(metric) : "metric", overMetrics && h("span", { class: "unit" }, unitAndDirection(context, metric))), ...heads)), h("tbody", {}, ...body));
   const picker = overMetrics && choice("metric", metrics.map((name) => ({ value: name, text: metricName(name) })), metric, (chosen) => choose({ metric: chosen }));
   return section(
     "matrix",
-    "Relative to the baseline",
-    `Every figure over that of ${baseline}, which is 1.00. Blue is better, orange is worse, the stronger the farther, a factor of eight in full; without colour is what lies inside the noise, what is the same within 1% and what was seen once. Below a ratio that is decided stands its 95% interval.`,
+    "How does each compare with the baseline?",
+    `Each figure is divided by that of ${context.label(baseline)}. Blue is better and orange is worse; a factor of eight has the full colour. Ratios within the noise, within 1%, or from a single run have no colour. Below a decided ratio is its 95% interval.`,
     saveButtons(context, "matrix", "the matrix"),
     picker,
     scrolling("ratios to the baseline", table),

@@ -193,10 +193,11 @@ function key(context: Context, width: number): { shapes: SVGElement[]; height: n
   const shapes = context.engines.filter((engine) => context.shown(engine)).flatMap((engine) => {
     const look = context.look(engine);
     const colour = plain(ink(look.ink)).colour;
-    const wide = 44 + engine.length * 7;
+    const label = context.label(engine);
+    const wide = 44 + label.length * 7;
     if (x > 0 && x + wide > width) [x, y] = [0, y + 18];
     const line = shape("line", { x1: x, x2: x + 26, y1: y + 8, y2: y + 8, stroke: colour, "stroke-width": 2, "stroke-dasharray": look.dash.join(" ") });
-    const name = text(engine, x + 32, y + 12, { "font-size": 12, fill: plain(ink("--ink")).colour });
+    const name = text(label, x + 32, y + 12, { "font-size": 12, fill: plain(ink("--ink")).colour });
     x += wide;
     return [line, name];
   });
@@ -223,13 +224,20 @@ export function pictureOf(context: Context, element: Element): SVGElement {
   );
 }
 
-async function asPng(svg: SVGElement): Promise<Blob | null> {
+/** The picture in pixels. */
+export async function drawnOn(svg: SVGElement): Promise<HTMLCanvasElement> {
   const image = new Image();
+  const loaded = new Promise((resolve) => (image.onload = resolve));
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
-  await image.decode();
+  await loaded;
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [image.width * SHARP, image.height * SHARP];
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas;
+}
+
+async function asPng(svg: SVGElement): Promise<Blob | null> {
+  const canvas = await drawnOn(svg);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
@@ -258,5 +266,5 @@ export function saveButtons(context: Context, name: string, what: string): HTMLE
       },
       kind.toUpperCase(),
     );
-  return h("span", { class: "save" }, button("png"), button("svg"));
+  return h("span", { class: "save", "data-picture": name }, button("png"), button("svg"));
 }

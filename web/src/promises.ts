@@ -36,7 +36,7 @@ function killsTable(context: Context, engines: { engine: string; trials: Trial[]
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, marker(context.look(engine)), engine),
+      h("th", { scope: "row" }, marker(context.look(engine)), context.label(engine)),
       h("td", { class: "text" }, trials[0]?.durability ?? ""),
       h("td", {}, whole(sum((one) => one.acknowledged))),
       alarming(lost),
@@ -57,7 +57,7 @@ export function promisesSection(context: Context): HTMLElement | null {
     trials: proven.filter((trial) => trial.engine === engine),
   }));
   const names = new Map(proven.flatMap(promisesOf).map(({ short, name }) => [short, name]));
-  const heads = engines.map(({ engine }) => h("th", { scope: "col" }, marker(context.look(engine)), engine));
+  const heads = engines.map(({ engine }) => h("th", { scope: "col" }, marker(context.look(engine)), context.label(engine)));
   const rows = [...names].map(([short, name]) =>
     h("tr", {}, h("th", { scope: "row" }, name), ...engines.map(({ trials }) => cell(worst(trials, short)))),
   );
@@ -65,12 +65,12 @@ export function promisesSection(context: Context): HTMLElement | null {
   const told = engines.flatMap(({ engine, trials }) =>
     [...names.keys()].flatMap((short) => {
       const promise = worst(trials, short);
-      return promise && promise.outcome !== "kept" ? [h("li", {}, h("strong", {}, `${engine}, ${promise.name.split(":")[0]}: `), promise.seen)] : [];
+      return promise && promise.outcome !== "kept" ? [h("li", {}, h("strong", {}, `${context.label(engine)}, ${promise.name.split(":")[0]}: `), promise.seen)] : [];
     }),
   );
   return section(
     "promises",
-    "What transactions are promised",
+    "Which promises to transactions were kept?",
     `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown; what was acknowledged, lost and does not hold is of all of them.`,
     scrolling("promises", table),
     killsTable(context, engines),

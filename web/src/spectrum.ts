@@ -74,7 +74,7 @@ function serviceLines(context: Context, op: string): Line[] {
 function cutOff(context: Context, op: string): HTMLElement | null {
   const found = context.trials().flatMap(({ trial }) => {
     const count = trial.censored?.[op];
-    return count === undefined ? [] : [`${trial.engine}, repeat ${trial.repeat}: ${counted(count, "operation")}`];
+    return count === undefined ? [] : [`${context.label(trial.engine)}, repeat ${trial.repeat}: ${counted(count, "operation")}`];
   });
   return found.length > 0 ? h("p", { class: "about" }, `Cut off where operations had not ended when the time was up: ${found.join("; ")}.`) : null;
 }
@@ -97,7 +97,7 @@ export function spectrumSection(context: Context): HTMLElement | null {
     (op) => choose({ op }),
   );
   if (response.length === 0) {
-    return section("spectrum", "Response times", about, operation, h("p", { class: "nothing" }, "No loop of these trials has a spectrum of this operation."));
+    return section("spectrum", "How long do the slowest operations take?", about, operation, h("p", { class: "nothing" }, "No loop of these trials has a spectrum of this operation."));
   }
   const holder = h("div", { class: "chart", style: "height: 320px" });
   const end = Math.max(...found.flatMap((line) => line.x.at(-1) ?? 0));
@@ -111,5 +111,5 @@ export function spectrumSection(context: Context): HTMLElement | null {
     xRange: [0, end],
     logarithmic: true,
   });
-  return section("spectrum", "Response times", about, warningsAbout(context, ["p99_ms"]), operation, cutOff(context, current().op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, current().op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${current().op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
+  return section("spectrum", "How long do the slowest operations take?", about, warningsAbout(context, ["p99_ms"]), operation, cutOff(context, current().op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, current().op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${current().op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
 }

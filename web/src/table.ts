@@ -37,7 +37,7 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
   return h(
     "th",
     { scope: "row" },
-    h("label", { class: "engine", title: "compare with this engine" }, radio, marker(context.look(row.engine)), row.engine, flag),
+    h("label", { class: "engine", title: "compare with this engine" }, radio, marker(context.look(row.engine)), context.label(row.engine), flag),
   );
 }
 
@@ -84,7 +84,7 @@ export function figureTable(
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "engine"), ...heads)),
     h("tbody", {}, ...body),
   );
-  const notes = rows.flatMap((row) => (pick(row)?.notes ?? []).map((note) => h("li", {}, `${row.engine}: ${note}`)));
+  const notes = rows.flatMap((row) => (pick(row)?.notes ?? []).map((note) => h("li", {}, `${context.label(row.engine)}: ${note}`)));
   const told = notes.length > 0 && h("ul", { class: "footnotes", "aria-label": "what is not in the figures" }, ...notes);
   return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list(), told);
 }
@@ -101,7 +101,7 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
 /** Why nothing is decided: by the repeats, or because some of them lack the figure. */
 function undecided(judged: Ratio, interval: string | false, more: string): string {
   if (judged.lacking !== undefined) return judged.lacking;
-  return `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`;
+  return `the repeats do not decide${interval ? ` (${interval})` : ""}${more}`;
 }
 
 /** What may be concluded from a ratio, in a few words: its interval once it is decided. */
@@ -109,7 +109,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
   if (judged === undefined) return false;
   const [low, high] = [value(judged.low), value(judged.high)];
   const interval = low !== null && high !== null && `${ratio(low)}–${ratio(high)}`;
-  const more = judged.more_repeats === null ? "; too noisy to decide here" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
+  const more = judged.more_repeats === undefined ? "; too noisy to decide here" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
   const scope = judged.scope === "this-load" ? " for this load" : "";
   const decided = `95% interval of the ratio: decided${scope}`;
   const [words, title] = {
@@ -118,7 +118,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
     differs: [`${interval || "differs"}${scope}`, decided],
     same: [`the same${scope}`, `within 1%: ${interval || ""}`],
     undecided: ["not decided", undecided(judged, interval, more)],
-    "seen-once": ["seen once", "one repeat decides nothing"],
+    "seen-once": ["single run", "one repeat decides nothing"],
     void: ["void", judged.lacking ?? "both are the same engine"],
   }[judged.change];
   return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");
@@ -166,7 +166,7 @@ export function spreadTable(context: Context, columns: Column[], pick: (row: Row
       const spread = pick(row)?.metrics[column.metric]?.spread;
       return h("td", {}, spread ? `${percent(spread.range)} (${percent(spread.cv)})` : "–");
     });
-    return h("tr", {}, h("th", { scope: "row" }, marker(context.look(row.engine)), ` ${row.engine}`), ...cells);
+    return h("tr", {}, h("th", { scope: "row" }, marker(context.look(row.engine)), ` ${context.label(row.engine)}`), ...cells);
   });
   const heads = columns.map((column) => h("th", { scope: "col" }, column.head));
   const table = h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "engine"), ...heads)), h("tbody", {}, ...body));

@@ -64,8 +64,8 @@ export function throughputSection(context: Context): HTMLElement | null {
   const operation = choice("operation", ops.map((name) => ({ value: name, text: name })), op, (chosen) => choose({ op: chosen }));
   return section(
     "throughput",
-    "Throughput and response time",
-    "Which rate is had at which response time: medians of the repeats, the number of clients beside each point, joined in the order of clients. A hollow point is one whose offered rate was missed by more than 5%: its times grow for as long as it runs.",
+    "Which rate at which response time?",
+    "Medians of the repeats, with the number of clients next to each point. A hollow point missed its offered rate by more than 5%, so its times grow for as long as it runs.",
     warningsAbout(context, ["p99_ms"]),
     operation,
     h("div", { class: "thirds" }, ...panels),

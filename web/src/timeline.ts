@@ -4,6 +4,7 @@ import type uPlot from "uplot";
 import { type Line, chart, ink } from "./chart";
 import { type Span, TIMES, clock, precedes, spans } from "./clock";
 import type { Context } from "./context";
+import type { Trial } from "./data";
 import { h, section } from "./dom";
 import { seconds, significant } from "./format";
 import { sample } from "./look";
@@ -43,6 +44,9 @@ const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((pane
       : panel,
 );
 
+/** Phases in which no client works. */
+const IDLE = new Set(["drain", "settle"]);
+
 function lines(context: Context, { series, logarithmic }: Panel): Line[] {
   const load = current().part === "load";
   return context.trials().flatMap(({ trial, main }) => {
@@ -52,6 +56,8 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
     if (!first || values.length === 0) return [];
     const [, origin] = first;
     const end = (shown.at(-1)?.[2] ?? 0) + origin;
+    const drains = shown.filter(([name]) => IDLE.has(name));
+    const isDrain = (at: number) => drains.some(([, from, until]) => at >= from - 1e-6 && at < until);
     const placed = placing(trial.timeline.at_s);
     const x: number[] = [];
     const y: (number | null)[] = [];
@@ -61,8 +67,9 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
       if (x.at(-1) === place) return;
       x.push(place);
       const value = values[index] ?? null;
-      // Nothing, on a logarithmic scale, has no place.
-      y.push(logarithmic && value === 0 ? null : value);
+      // Nothing has no place on a logarithmic scale, and no client works in the drain, so that its zero is no rate.
+      const isNone = value === 0 && (logarithmic || (series === "ops_per_s" && isDrain(at - origin)));
+      y.push(isNone ? null : value);
     });
     return x.length > 0 ? [{ trial, main, x, y }] : [];
   });
@@ -186,7 +193,7 @@ function suspensions(context: Context): (plot: uPlot) => void {
   };
 }
 
-/** Every other phase lies on a faint band; its name stands in the first panel. */
+/** Every other phase lies on a faint band, and those without clients are hatched; names stand in the first panel. */
 function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
   return {
     drawClear: [
@@ -201,7 +208,8 @@ function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
           const right = Math.min(plot.valToPos(end, "x", true), edge);
           if (right <= left) return;
           ctx.fillStyle = ink("--band");
-          if (index % 2 === 0) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+          if (IDLE.has(name)) hatch(ctx, left, bbox.top, right - left, bbox.height);
+          else if (index % 2 === 0) ctx.fillRect(left, bbox.top, right - left, bbox.height);
           if (!named) return;
           // The last phase, the drain, is often short: its name ends where it does.
           const last = index === phases.length - 1;
@@ -214,6 +222,24 @@ function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
       },
     ],
   };
+}
+
+/** Slanted lines over a part of the plot. */
+function hatch(ctx: CanvasRenderingContext2D, left: number, top: number, width: number, height: number): void {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.fillRect(left, top, width, height);
+  ctx.strokeStyle = ink("--rule");
+  ctx.lineWidth = devicePixelRatio;
+  ctx.beginPath();
+  for (let x = left - height; x < left + width; x += 7 * devicePixelRatio) {
+    ctx.moveTo(x, top + height);
+    ctx.lineTo(x + height, top);
+  }
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** The values under the cursor, one per engine. */
@@ -256,7 +282,7 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   chart(context, holder, found, {
     height: shown.height,
     above: first ? 22 : 8,
-    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
+    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split, end) : "")), size: last ? 26 : 10 },
     xRange: [0, end],
     logarithmic: shown.logarithmic ?? false,
     hooks,
@@ -265,14 +291,24 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   return h("div", { class: "panel", "data-series": shown.series }, head, holder);
 }
 
+/** The times of the shown part's points. */
+function shownAt(trial: Trial): number[] {
+  const load = current().part === "load";
+  const of = trial.timeline.phases.filter(([name]) => precedes(name) === load);
+  const [from, until] = [of[0]?.[1] ?? 0, of.at(-1)?.[2] ?? 0];
+  return trial.timeline.at_s.filter((at) => at >= from && at < until);
+}
+
 export function timelineSection(context: Context): HTMLElement {
   const { part } = current();
   const measured = (series: string) => context.data.trials.some(({ timeline }) => timeline.series.some(({ name, absent }) => name === series && absent === null));
   const panels = (part === "load" ? LOAD : RUN).filter(({ series, optional }) => !optional || measured(series));
   const all = context.trials().map(({ trial }) => spans(trial));
   const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
-  const apart = Math.min(...context.trials().map(({ trial }) => spacing(trial.timeline.at_s)), 1);
-  const pairs = context.trials().map(({ trial }) => trial.timeline.bucket_s).filter((pair) => pair !== null);
+  const spacings = context.trials().map(({ trial }) => spacing(shownAt(trial)));
+  const apart = Math.min(...spacings, 1);
+  // The load and the run are thinned apart from each other: a pair of points lies in each of so many seconds.
+  const pairs = context.trials().flatMap(({ trial }, index) => (trial.timeline.bucket_s !== null && (spacings[index] ?? 0) > 0.4 * trial.timeline.bucket_s ? [trial.timeline.bucket_s] : []));
   const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
   const repeated = context.trials().some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others." : "";
   const changed = (context.data.summary.steadiness ?? []).some(({ courses }) => Object.values(courses).some(({ changes }) => changes.length > 0))
@@ -294,8 +330,8 @@ export function timelineSection(context: Context): HTMLElement {
   );
   return section(
     "timeline",
-    "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}${apart > 0.95 ? "One second" : seconds(apart)} per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
+    "What happened over time?",
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}${apart > 0.95 ? "One second" : seconds(apart)} per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Phases without clients are hatched. Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.flatMap((shown, index) => {
       const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);

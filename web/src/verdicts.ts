@@ -1,7 +1,7 @@
 // The verdicts: the change with its interval over the repeats, the noise, and what would decide.
 
 import type { Context } from "./context";
-import { type Change, type Figure, type Ratio, type Row, alone, together, value } from "./data";
+import { type Change, type Ratio, type Row, alone, figureOf, together, value } from "./data";
 import { h, scrolling, section } from "./dom";
 import { bytes, measured, milliseconds, percent, ratio as shown } from "./format";
 import { marker } from "./look";
@@ -9,7 +9,7 @@ import { isBytes, metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
 
 /** A verdict with what it holds for. */
 function verdictWords({ change, scope }: Ratio): string {
@@ -30,11 +30,6 @@ export function changed(factor: number): string {
   return `${share < 0 ? "−" : "+"}${text}%`;
 }
 
-function figureOf(row: Row | undefined, metric: string): Figure | undefined {
-  const op = /^(.+)\.p99_ms$/.exec(metric)?.[1];
-  return op === undefined ? row?.run?.metrics[metric] : row?.run?.op_types[op]?.response["p99_ms"];
-}
-
 /** A cell that a narrow screen names by its column. */
 const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", { "data-head": head }, ...content);
 
@@ -43,7 +38,7 @@ function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
   if (lacking !== undefined) return lacking;
   if (change === "seen-once") return "unknown";
   if (change !== "undecided") return "–";
-  return more === null ? "too noisy" : String(more);
+  return more === undefined ? "too noisy" : String(more);
 }
 
 function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {
@@ -51,7 +46,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
   const show = (number: number) => (judged.metric.endsWith(".p99_ms") ? milliseconds(number) : isBytes(context, judged.metric) ? bytes(number) : measured(number));
   const medians = figures.map((figure, index) => {
     const median = value(figure?.median);
-    return named([base.engine, row.engine][index] ?? "", median === null ? "–" : show(median));
+    return named(context.label([base.engine, row.engine][index] ?? ""), median === null ? "–" : show(median));
   });
   const [factor, low, high] = [value(judged.ratio), value(judged.low), value(judged.high)];
   const noise = figures.flatMap((figure) => (figure?.spread ? [figure.spread.range] : []));
@@ -59,14 +54,14 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
   return h(
     "tr",
     {},
-    first && h("th", { scope: "rowgroup", rowspan: String(lines), class: "op" }, h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine)),
+    first && h("th", { scope: "rowgroup", rowspan: String(lines), class: "op" }, h("span", { class: "engine" }, marker(context.look(row.engine)), context.label(row.engine))),
     h("th", { scope: "row", class: "of" }, metricName(judged.metric), h("span", { class: "unit" }, unitAndDirection(context, judged.metric))),
     ...medians,
     named("change", factor === null ? "–" : changed(factor), low !== null && high !== null && h("span", { class: "unit" }, `${changed(low)} to ${changed(high)}`)),
     h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, verdictWords(judged), !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
-    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, moreRepeats(judged)),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, context.labelled(moreRepeats(judged))),
   );
 }
 
@@ -79,14 +74,14 @@ export function verdictsSection(context: Context): HTMLElement | null {
     const ratios = (found?.metrics ?? []).filter(({ headline }) => which === "all" || headline);
     if (!base || ratios.length === 0) return [];
     const why = found?.unsound;
-    const note = why ? [h("tr", {}, h("td", { class: "text alarm", colspan: "9" }, `Nothing is decided: ${why}`))] : [];
+    const note = why ? [h("tr", {}, h("td", { class: "text alarm", colspan: "9" }, `Nothing is decided: ${context.labelled(why)}`))] : [];
     return [h("tbody", {}, ...ratios.map((ratio, index) => line(context, base, row, ratio, index === 0, ratios.length)), ...note)];
   });
   if (bodies.length === 0) return null;
   const heads: [string, string, boolean][] = [
     ["engine", "", true],
     ["metric", "", true],
-    [baseline, "median", false],
+    [context.label(baseline), "median", false],
     ["the engine", "median", false],
     ["change", "95% interval", false],
     ["verdict", "", true],
@@ -102,8 +97,8 @@ export function verdictsSection(context: Context): HTMLElement | null {
   );
   return section(
     "verdicts",
-    "Verdicts",
-    `What the repeats say against ${baseline}, by a permutation test and Welch's test. Each verdict of a headline is wrong in at most 5 of 100 cases.${together(against?.headline_verdicts)} Those of all other metrics bear a false discovery rate of 5% together. A verdict for this load rests on starts of one load, and says nothing about others. How many more repeats of each engine would decide is reckoned from the noise seen.`,
+    "How sure is that?",
+    `A permutation test and Welch's test compare the repeats with those of ${context.label(baseline)}. Each headline verdict is wrong in at most 5 of 100 cases.${together(against?.headline_verdicts)} All other metrics together have a false discovery rate of 5%. A verdict for this load rests on starts of one load and says nothing about other loads. The number of repeats that would decide is estimated from the noise.`,
     saveButtons(context, "verdicts", "the verdicts"),
     switcher,
     scrolling("verdicts", h("table", { class: "verdict-table latency" }, h("thead", {}, head), ...bodies)),

@@ -1,7 +1,8 @@
 // Opens pages for the tests. They need one (RUMBA_PAGE=FILE, from
 // `cargo run -p rumba-report --example sample -- FILE`), and skip without; `make web` makes it, and beside it
 // `ladder.html`, `suite.html`, `proof.html` and `hour.html` (the same command with a second argument).
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "../scripts/browser.mjs";
@@ -14,6 +15,25 @@ export function beside(kind) {
   const file = join(dirname(page ?? ""), `${kind}.html`);
   const missing = `no page: ${kind}.html beside RUMBA_PAGE, from cargo run -p rumba-report --example sample -- FILE ${kind}`;
   return { file, skip: page && existsSync(file) ? false : missing };
+}
+
+const ISLAND = /(<script type="application\/json" id="data">)(.*?)(<\/script>)/s;
+
+/** The data of a page. */
+export const dataOf = (file) => JSON.parse(ISLAND.exec(readFileSync(file, "utf8"))[2]);
+
+let altered_in;
+process.on("exit", () => altered_in && rmSync(altered_in, { recursive: true }));
+
+/** A page with other data: what `change` makes of a page's own. */
+export function altered(file, change) {
+  const data = dataOf(file);
+  change(data);
+  altered_in ??= mkdtempSync(join(tmpdir(), "rumba-page-"));
+  const other = join(altered_in, `${Math.random().toString(36).slice(2)}.html`);
+  const written = JSON.stringify(data).replaceAll("<", "\\u003c");
+  writeFileSync(other, readFileSync(file, "utf8").replace(ISLAND, (_, before, __, after) => before + written + after));
+  return other;
 }
 
 /** One browser for the tests of a file. */

@@ -70,7 +70,7 @@ test("below a ratio stands its interval once it is decided, and in words where i
       assert.equal(title, "95% interval of the ratio: decided");
     } else {
       assert.equal(words, "not decided", engine);
-      assert.match(title, /the repeats cannot tell.*1 more repeat would probably decide/);
+      assert.match(title, /the repeats do not decide.*1 more repeat would probably decide/);
     }
   }
   assert.deepEqual(seen, new Set(["worse", "undecided"]), "the sample has both");
@@ -80,8 +80,8 @@ test("it says what the repeats started from, and how often verdicts err", { skip
   const { tab } = await open();
   assert.match(await tab.locator("header .ran").textContent(), / · 4 repeats, each from its own load$/);
   const rates = await tab.locator("#cost .rates").textContent();
-  assert.match(rates, /^What is said of operations, reads, KB\/op with drain, µs\/op with drain and data is wrong in at most 5 of 100 cases each/);
-  assert.match(rates, /All other columns bear a false discovery rate of 5% together/);
+  assert.match(rates, /^Each verdict on operations, reads, KB\/op with drain, µs\/op with drain and data is wrong in at most 5 of 100 cases\./);
+  assert.match(rates, /All other columns together have a false discovery rate of 5%/);
 });
 
 test("what is too small to measure wins nothing and is nobody's measure", { skip }, async () => {

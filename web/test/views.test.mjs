@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { beside, opener } from "./open.mjs";
+import { altered, beside, dataOf, opener } from "./open.mjs";
 
 const { start, stop, open } = opener();
 before(start);
@@ -41,14 +41,13 @@ test("the matrix is grey inside the noise, and its metric and baseline can be ch
   const { tab } = await open({}, "", ladder);
   const cells = () => tab.locator("#matrix tbody td").evaluateAll((all) => all.map((cell) => ({ text: cell.firstChild.textContent, kind: cell.className, painted: cell.style.background !== "" })));
   const before = await cells();
-  assert.equal(before.length, 4 * 3, "four numbers of clients, three engines");
-  assert.ok(before.filter(({ kind }) => kind.includes("baseline")).every(({ text }) => text === "1.00"));
+  assert.equal(before.length, 4 * 2, "four numbers of clients, the engines other than the baseline");
   for (const { kind, painted } of before) assert.equal(painted, / (better|worse)$/.test(kind), kind);
   await tab.locator("#matrix select").selectOption("size_bytes");
   await tab.locator(".choice", { hasText: "baseline" }).locator("select").selectOption("lmdb");
   const after = await cells();
   assert.notDeepEqual(after, before);
-  assert.ok(after[2].kind.includes("baseline"));
+  assert.deepEqual((await tab.locator("#matrix thead th").allTextContents()).slice(1), ["innodb", "myrocks.zstd"]);
   const { hash } = new URL(tab.url());
   assert.ok(hash.includes("metric=size_bytes") && hash.includes("baseline=lmdb"), hash);
   const { tab: again } = await open({}, hash, ladder);
@@ -72,35 +71,26 @@ test("verdicts have their interval, noise, counts and what would decide; all met
 test("of a suite the matrix has a line for each test, grey where nothing is decided", { skip: noSuite }, async () => {
   const { tab, problems } = await open({}, "", suite);
   assert.deepEqual(await tab.locator("#matrix tbody th").allTextContents(), ["distinct-pk", "point-query", "read-only-100"]);
-  const kinds = await tab.locator("#matrix tbody td:nth-child(3)").evaluateAll((all) => all.map(({ className }) => className));
+  const kinds = await tab.locator("#matrix tbody td:nth-child(2)").evaluateAll((all) => all.map(({ className }) => className));
   assert.deepEqual(kinds, ["ratio-cell undecided", "ratio-cell better", "ratio-cell worse"]);
   assert.match(await tab.locator(".opening p").first().textContent(), /in 1 of 3 tests, fewer in 1/);
   assert.deepEqual(problems, []);
 });
 
 test("the ladder begins with the rate that the workload's specification reports", { skip }, async () => {
-  const { tab } = await open({}, "", ladder);
-  const changed = await tab.evaluate(() => {
-    const island = document.getElementById("data");
-    const data = JSON.parse(island.textContent);
+  const { tab } = await open({}, "", altered(ladder, (data) => {
     data.metrics.push({ name: "tpmC", unit: "1/min", better: "more", help: "" });
     for (const { run } of data.summary.rows) run.metrics.tpmC = run.metrics.ops_per_s;
-    return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
-  });
-  await tab.goto("about:blank");
-  await tab.setContent(changed);
-  await tab.waitForSelector("#scaling canvas");
+  }));
   assert.equal(await tab.locator("#scaling h3").first().textContent(), "tpmC1/min, more is better");
-  assert.deepEqual((await tab.locator("#scaling select option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
+  assert.deepEqual((await tab.locator("#scaling select").first().locator("option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
 });
 
 /** The page of a workload that reports a rate, with what each engine's data grew by: for each operation, and in eight hours. */
 async function grown(figures, warnings = []) {
-  const { tab } = await open({}, "", ladder);
-  assert.equal(await tab.locator("#cost .growth").count(), 0);
-  const changed = await tab.evaluate(({ figures, warnings }) => {
-    const island = document.getElementById("data");
-    const data = JSON.parse(island.textContent);
+  const { tab: before } = await open({}, "", ladder);
+  assert.equal(await before.locator("#cost .growth").count(), 0);
+  const { tab } = await open({}, "", altered(ladder, (data) => {
     for (const [name, unit] of [["tpmC", "1/min"], ["tpmC_growth_bytes_per_op", "B/op"], ["tpmC_growth_bytes_per_8h", "B"]]) {
       data.metrics.push({ name, unit, better: "neither", help: "" });
     }
@@ -112,11 +102,7 @@ async function grown(figures, warnings = []) {
       run.metrics.tpmC_growth_bytes_per_op = figure(each);
       run.metrics.tpmC_growth_bytes_per_8h = figure(of8h);
     }
-    return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
-  }, { figures, warnings });
-  await tab.goto("about:blank");
-  await tab.setContent(changed);
-  await tab.waitForSelector("#cost .growth", { state: "attached" });
+  }));
   return tab.locator("#cost .growth");
 }
 
@@ -144,7 +130,7 @@ test("what was freed has the unit of its size, no length and no ratio, and debt 
 test("the ladder's band is the exact interval of the repeats where there are four, else their range, and it says which", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const about = (on) => on.locator("#scaling > .about").first().textContent();
-  assert.match(await about(tab), /the band is the exact 87\.5% interval of the repeats' centre, by the test of the verdicts\. The axis/);
+  assert.match(await about(tab), /the band is the exact 87\.5% interval of the repeats' centre, by the test of the verdicts, or where that is not known reaches from/);
   // A picture has the band's corners: a wider interval is drawn wider.
   const area = async (on) => {
     await on.locator("#scaling .chart").first().scrollIntoViewIfNeeded();
@@ -155,28 +141,21 @@ test("the ladder's band is the exact interval of the repeats where there are fou
     return Math.abs(corners.reduce((sum, [x, y], at) => sum + x * corners[(at + 1) % corners.length][1] - corners[(at + 1) % corners.length][0] * y, 0));
   };
   const changed = (change) =>
-    tab.evaluate((change) => {
-      const island = document.getElementById("data");
-      const data = JSON.parse(island.textContent);
+    altered(ladder, (data) => {
       for (const { run } of data.summary.rows) {
-        for (const figure of Object.values(run.metrics)) {
+        const times = Object.values(run.op_types).map(({ response }) => response.p99_ms);
+        for (const figure of [...Object.values(run.metrics), ...times]) {
           if (change === "none") delete figure.centre;
           else if (figure.centre) Object.assign(figure.centre, { low: 0.5 * figure.centre.low, level: 0.95 });
         }
         if (change === "some") delete run.metrics.ops_per_s.centre;
       }
-      return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
-    }, change);
+    });
   const pages = {};
-  for (const change of ["none", "wide", "some"]) {
-    const { tab: other } = await open({ acceptDownloads: true }, "", ladder);
-    await other.setContent(await changed(change));
-    await other.waitForSelector("#scaling canvas");
-    pages[change] = other;
-  }
+  for (const change of ["none", "wide", "some"]) pages[change] = (await open({ acceptDownloads: true }, "", changed(change))).tab;
   assert.match(await about(pages.none), /; the band reaches from the smallest repeat to the largest\. The axis/);
   assert.match(await about(pages.wide), /the exact 95% interval/);
-  assert.match(await about(pages.some), /the exact 95% interval .*; where there are fewer than four repeats it reaches from the smallest repeat/);
+  assert.match(await about(pages.some), /the exact 95% interval .*, or where that is not known reaches from the smallest repeat/);
   assert.ok((await area(pages.wide)) > 1.2 * (await area(pages.none)));
 });
 
@@ -184,7 +163,7 @@ test("waits stand over the clients, and the ladder shows what is chosen", { skip
   const { tab, problems } = await open({}, "", ladder);
   const heads = await tab.locator("#contention tbody th").allTextContents();
   for (const clients of ["1 client", "4 clients", "16 clients", "64 clients"]) assert.ok(heads.includes(`innodb, ${clients}`), `${heads}`);
-  await tab.locator("#scaling select").selectOption("reads_per_op");
+  await tab.locator("#scaling select").first().selectOption("reads_per_op");
   assert.match(await tab.locator("#scaling h3").first().textContent(), /^Reads per operation1\/op, less is better$/);
   assert.deepEqual(problems, []);
 });
@@ -221,14 +200,9 @@ test("size, debt and any counter are drawn second by second", { skip }, async ()
 });
 
 test("an engine whose name has commas can be left out and shown again", { skip }, async () => {
-  const { tab } = await open({}, "", ladder);
-  const changed = await tab.evaluate(() => {
-    const island = document.getElementById("data");
-    const named = island.textContent.replaceAll('"lmdb"', '"lmdb[cache=1GiB,page_size=4k]"');
-    return document.documentElement.outerHTML.replace(island.textContent, named);
-  });
-  await tab.setContent(changed);
-  await tab.waitForSelector("#scaling canvas");
+  const { tab } = await open({}, "", altered(ladder, ({ summary, trials }) => {
+    for (const one of [...summary.rows, ...trials]) if (one.engine === "lmdb") one.engine = "lmdb[cache=1GiB,page_size=4k]";
+  }));
   const pressed = () => tab.locator(".key button").evaluateAll((all) => all.map((button) => [button.textContent, button.getAttribute("aria-pressed")]));
   const names = (await pressed()).map(([name]) => name);
   assert.ok(names.includes("lmdb[cache=1GiB,page_size=4k]"), `${names}`);
@@ -269,7 +243,7 @@ test("a saved table is whole though the screen shows a part of it", { skip }, as
   const svg = (await readFile(await (await waiting).path())).toString();
   const width = Number(/^<svg [^>]*?width="(\d+)"/.exec(svg)?.[1]);
   const last = Math.max(...[...svg.matchAll(/<text x="([\d.]+)"/g)].map(([, x]) => Number(x)));
-  assert.ok(svg.includes("of memory") && last < width && width > 1000, `${last} of ${width}`);
+  assert.ok(svg.includes("memory") && last < width && width > 1000, `${last} of ${width}`);
 });
 
 test("what a kill left has a row for each durability", { skip: noProof }, async () => {
@@ -294,7 +268,7 @@ test("a ladder of an hour opens at once", { skip: noHour }, async (t) => {
   await tab.waitForFunction(() => document.querySelectorAll("#cost .figures tbody tr")[3].className === "baseline");
   const chosen_ms = Date.now() - began;
   t.diagnostic(`${(size / 1e6).toFixed(2)} MB, drawn ${(drawn_ms / 1000).toFixed(2)} s after it was asked for, another baseline after ${(chosen_ms / 1000).toFixed(2)} s`);
-  assert.ok(size <= 9e6, `${size} bytes`);
+  assert.ok(size <= 8e6, `${size} bytes`);
   // The goal is 1.5 s; a machine that does other work beside it is given three times as long.
   assert.ok(drawn_ms < 4_500, `${drawn_ms} ms`);
   assert.deepEqual(problems, []);

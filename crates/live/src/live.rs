@@ -8,12 +8,12 @@ use rumba_lab::conduct::{Forecast, Outcome, TimeLeft, Watch};
 use rumba_lab::store::ReadError;
 use rumba_report::LivePage;
 use rumba_results::event::Event;
-use rumba_results::record::{Interval, PhaseRecord, Record, Status, TrialPlan};
+use rumba_results::record::{Interval, PhaseRecord, Record, TrialPlan};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::event_log::{EventLog, LiveEvent};
-use crate::metrics::Gauges;
+use crate::metrics::{Gauges, ending};
 use crate::view::{Data, View};
 
 /// The addresses that its page uses.
@@ -204,15 +204,4 @@ fn of_phase(trial: &TrialPlan, phase: &PhaseRecord) -> Value {
         "trial": trial.number, "phase": phase.phase, "seconds": phase.seconds, "complete": phase.complete,
         "ops": phase.ops, "ops_per_s": phase.metrics.ops_per_s.value(),
     })
-}
-
-/// How a trial ended: one word, with its cause.
-pub fn ending(status: &Status) -> (&'static str, Option<&str>) {
-    match status {
-        Status::Running => ("running", None),
-        Status::Done => ("done", None),
-        Status::Failed { cause, .. } => ("failed", Some(cause)),
-        Status::Interrupted => ("interrupted", None),
-        Status::Suspended { cause, .. } => ("suspended", Some(cause)),
-    }
 }

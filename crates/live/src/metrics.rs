@@ -9,8 +9,6 @@ use rumba_results::event::Event;
 use rumba_results::metric::Metric;
 use rumba_results::record::{Interval, PhaseKind, Status, TrialPlan};
 
-use crate::live::ending;
-
 /// The content type of the text format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -221,6 +219,17 @@ impl Text {
 
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// How a trial ended: one word, with its cause.
+pub fn ending(status: &Status) -> (&'static str, Option<&str>) {
+    match status {
+        Status::Running => ("running", None),
+        Status::Done => ("done", None),
+        Status::Failed { cause, .. } => ("failed", Some(cause)),
+        Status::Interrupted => ("interrupted", None),
+        Status::Suspended { cause, .. } => ("suspended", Some(cause)),
+    }
 }
 
 #[cfg(test)]

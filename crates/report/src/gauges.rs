@@ -9,8 +9,8 @@ use rumba_results::record::{PhaseKind, PhaseRecord};
 use rumba_results::results::Trial;
 use serde::Serialize;
 
-use crate::packed::Packed;
-use crate::timeline::{POINTS, extremes, round};
+use crate::packed::{POINTS, Packed};
+use crate::timeline::{extremes, round};
 
 /// The most numbers on a page for all trials' gauges together, about 1.3 MB.
 const NUMBERS: usize = 480_000;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::compact::compact;
 use crate::flame::{Flame, Profile, flames};
 use crate::gauges::{Gauges, gauges, points};
+use crate::labels::Labels;
 use crate::opening::{Opening, opening};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
@@ -29,6 +30,10 @@ const TITLE: &str = "<title>rumba</title>";
 #[derive(Serialize)]
 struct PageData<'a> {
     name: &'a str,
+    /// The name with what is compared.
+    title: &'a str,
+    /// The engines' names on the page, where these are not their own.
+    labels: &'a BTreeMap<String, String>,
     source: Option<&'a str>,
     started: &'a str,
     rumba: &'a str,
@@ -36,7 +41,8 @@ struct PageData<'a> {
     conditions: &'a BTreeMap<String, String>,
     warnings: &'a [Warning],
     missing: &'a [String],
-    summary: &'a Summary,
+    /// What the page reads of it.
+    summary: serde_json::Value,
     baseline: Option<&'a str>,
     /// Engines that keep no data: they are no measure for the others, and are hidden by default.
     keep_nothing: Vec<&'a str>,
@@ -138,18 +144,26 @@ pub fn html(results: &Results, summary: &Summary) -> String {
 
 /// The same with the CPU profiles of the trials that were sampled.
 pub fn html_with(results: &Results, summary: &Summary, profiles: &[Profile]) -> String {
-    page(&results.name, &page_data(results, summary, profiles, None))
+    page(results, summary, &page_data(results, summary, profiles, None))
 }
 
 /// The page of an unfinished run, which fetches updates from the addresses in `live`.
 pub fn live_html(results: &Results, summary: &Summary, profiles: &[Profile], live: &LivePage<'_>) -> String {
-    page(&results.name, &page_data(results, summary, profiles, Some(live)))
+    page(results, summary, &page_data(results, summary, profiles, Some(live)))
 }
 
 /// The data of the page, as JSON. While the run continues (`live`), a trial without an end does not count as cut off.
 pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], live: Option<&LivePage<'_>>) -> String {
+    let labels = Labels::of(results, summary);
+    let labelled = labels.applied(summary);
+    let mut verdicts = verdicts(summary);
+    for (verdict, labelled) in verdicts.iter_mut().zip(crate::verdict::verdicts(&labelled)) {
+        verdict.left_out = labelled.left_out;
+    }
     let mut data = PageData {
         name: &results.name,
+        title: &labels.title(&results.name, summary),
+        labels: labels.by_name(),
         source: results.source.as_deref(),
         started: &results.started,
         rumba: &results.rumba,
@@ -157,11 +171,11 @@ pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], liv
         conditions: &results.conditions,
         warnings: &results.warnings,
         missing: &results.missing,
-        summary,
+        summary: read_by_page(summary),
         baseline: summary.default_baseline(),
         keep_nothing: keep_nothing(summary),
-        verdicts: verdicts(summary),
-        opening: opening(results, summary),
+        verdicts,
+        opening: opening(results, &labelled),
         repeats_from: repeats_from(summary),
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
@@ -178,8 +192,25 @@ pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], liv
     compact(&data).expect("plain values with text keys always serialise")
 }
 
-fn page(name: &str, data: &str) -> String {
-    let title = format!("<title>{} – rumba</title>", escape_text(name));
+/// The summary without the parts of ratios that the page does not read or takes as given: most of a large page is ratios.
+fn read_by_page(summary: &Summary) -> serde_json::Value {
+    let mut value = serde_json::to_value(summary).unwrap_or_default();
+    let relative = value["relative"].as_array_mut().into_iter().flatten();
+    let rows = relative.filter_map(|relative| relative["rows"].as_array_mut()).flatten();
+    for ratio in rows.filter_map(|row| row["metrics"].as_array_mut()).flatten().filter_map(|it| it.as_object_mut()) {
+        ratio.retain(|name, value| match name.as_str() {
+            "unit" | "p" => false,
+            "scope" => value != "loads",
+            "low" | "high" | "more_repeats" => value.is_number(),
+            _ => true,
+        });
+    }
+    value
+}
+
+fn page(results: &Results, summary: &Summary, data: &str) -> String {
+    let title = Labels::of(results, summary).title(&results.name, summary);
+    let title = format!("<title>{} – rumba</title>", escape_text(&title));
     TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(data), 1)
 }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use rumba_results::counted::WRITTEN;
 use rumba_results::engine_samples::{Column, EngineTimeSeries, Of};
 
+use crate::packed::POINTS;
 use crate::packed::Packed;
-use crate::timeline::POINTS;
 
 /// The kinds of events, each with its plural.
 const KINDS: [(&str, &str); 3] = [("checkpoint", "checkpoints"), ("flush", "flushes"), ("compaction", "compactions")];

@@ -14,6 +14,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Serialize, Serializer};
 
+/// The most points of the load and of the run in a timeline, which are drawn separately.
+pub const POINTS: usize = 600;
 /// Codes below the first decade that has four digits.
 const UNITS: f64 = 10_000.0;
 /// Codes of each decade.

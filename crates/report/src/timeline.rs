@@ -8,9 +8,7 @@ use rumba_results::record::{Interval, PhaseKind};
 use serde::Serialize;
 
 use crate::marks::{Marks, marks};
-
-/// The most points of a trial's timeline.
-pub const POINTS: usize = 600;
+use crate::packed::POINTS;
 
 /// A series over a trial's timeline; no number if the interval has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -129,7 +127,7 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
     bytes.map(|bytes| bytes / 1024.0).per(ops, "operations")
 }
 
-/// A trial's timeline. Above [`POINTS`] intervals, neighbours within one phase form buckets of two points each. Every
+/// A trial's timeline. Above [`POINTS`] intervals of the load or of the run, its neighbours within one phase form buckets of two points each. Every
 /// series keeps its own smallest and largest value of the bucket in their order of time, so that a stall of one second
 /// stays visible in an hour.
 pub fn timeline(intervals: &[Interval], course: &EngineTimeSeries) -> Timeline {
@@ -143,22 +141,15 @@ pub fn timeline(intervals: &[Interval], course: &EngineTimeSeries) -> Timeline {
             .then(|| (first.phase.to_string(), round(first.start_s), round(last.start_s + last.seconds)))
     });
     let phases = phases.collect();
-    let buckets = if intervals.len() > POINTS { Some(buckets(intervals, &runs)) } else { None };
-    let at_s = match &buckets {
-        None => intervals.iter().map(|interval| round(interval.start_s)).collect(),
-        Some(buckets) => buckets.iter().flat_map(|bucket| ends(bucket)).collect(),
-    };
-    let series = SERIES.map(|(name, values)| {
-        let values = values(intervals);
-        match &buckets {
-            None => series(name, values),
-            Some(buckets) => series(name, thinned(&values, buckets)),
-        }
-    });
-    let bucket_s = buckets.map(|buckets| {
-        let seconds: f64 = intervals.iter().map(|interval| interval.seconds).sum();
-        round(seconds / buckets.len() as f64)
-    });
+    let makes_data =
+        |phase| matches!(phase, PhaseKind::Provision | PhaseKind::Load | PhaseKind::Settle | PhaseKind::Age);
+    let is_of_load = |run: &&&[Interval]| run.first().is_some_and(|first| makes_data(first.phase));
+    let loaded = runs.iter().take_while(|run| is_of_load(run)).count();
+    let buckets = [buckets(&runs[..loaded]), buckets(&runs[loaded..])].concat();
+    let at_s = buckets.iter().flat_map(|bucket| ends(bucket)).collect();
+    let series = SERIES.map(|(name, values)| series(name, thinned(&values(intervals), &buckets)));
+    let longest = buckets.iter().filter(|bucket| bucket.len() > 1).max_by_key(|bucket| bucket.len());
+    let bucket_s = longest.map(|bucket| round(bucket.iter().map(|interval| interval.seconds).sum()));
     let (suspended, marks) = (suspended(intervals), marks(course));
     Timeline { at_s, phases, suspended, marks, series: series.into(), bucket_s }
 }
@@ -176,31 +167,31 @@ fn suspended(intervals: &[Interval]) -> Vec<(f64, f64)> {
     stretches.into_iter().map(|(from, until)| (round(from), round(until))).collect()
 }
 
-/// At most [`POINTS`] / 2 slices, which do not cross phases unless there are too many phases.
-fn buckets<'a>(intervals: &'a [Interval], runs: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
-    let most = POINTS / 2;
-    if runs.len() > most / 2 {
-        return intervals.chunks(intervals.len().div_ceil(most)).collect();
-    }
+/// Each interval, or about [`POINTS`] / 2 slices, which do not cross phases.
+fn buckets<'a>(runs: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
+    let (count, most) = (runs.iter().map(|run| run.len()).sum::<usize>(), POINTS / 2);
     // Every phase may end in a partial bucket, so one is reserved for each.
-    let size = intervals.len().div_ceil(most - runs.len());
+    let size = if count > POINTS { count.div_ceil(most.saturating_sub(runs.len()).max(1)) } else { 1 };
     runs.iter().flat_map(|run| run.chunks(size)).collect()
 }
 
-/// The times of a bucket's two points: its first and its middle interval.
-fn ends(bucket: &[Interval]) -> [f64; 2] {
+/// The times of a bucket's points: of its first and its middle interval, or of its only one.
+fn ends(bucket: &[Interval]) -> Vec<f64> {
     let start = bucket.first().map_or(0.0, |interval| interval.start_s);
     let end = bucket.last().map_or(start, |interval| interval.start_s + interval.seconds);
-    [round(start), round((start + end) / 2.0)]
+    if bucket.len() == 1 { vec![round(start)] } else { vec![round(start), round((start + end) / 2.0)] }
 }
 
-/// Two values for every bucket.
+/// Two values for every bucket of several intervals.
 fn thinned(values: &[Metric], buckets: &[&[Interval]]) -> Vec<Metric> {
     let mut rest = values;
     let mut kept = Vec::with_capacity(2 * buckets.len());
     for bucket in buckets {
         let (own, after) = rest.split_at(bucket.len());
-        kept.extend(extremes(own));
+        match own {
+            [only] => kept.push(only.clone()),
+            several => kept.extend(extremes(several)),
+        }
         rest = after;
     }
     kept
@@ -292,7 +283,7 @@ mod tests {
 
     #[test]
     fn buckets_keep_to_their_phase_and_points_to_their_number() {
-        for loops in [1, 3, 40, 400] {
+        for loops in [1, 3, 40, 100] {
             let mut all = intervals(PhaseKind::Warmup, 601, 0.0);
             for number in 1..=loops {
                 all.extend(intervals(PhaseKind::Loop(number), 17, all.len() as f64));
@@ -305,9 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn few_intervals_are_drawn_as_they_are() {
-        let timeline = drawn(&intervals(PhaseKind::Load, 600, 0.0));
-        assert_eq!((timeline.at_s.len(), timeline.bucket_s), (600, None));
+    fn few_intervals_of_the_run_are_drawn_as_they_are_however_long_the_load() {
+        for load in [600, 7200] {
+            let mut all = intervals(PhaseKind::Load, load, 0.0);
+            all.extend(intervals(PhaseKind::Loop(1), 600, load as f64));
+            let timeline = drawn(&all);
+            let of_run: Vec<f64> = timeline.at_s.iter().copied().filter(|at| *at >= load as f64).collect();
+            let each: Vec<f64> = (load..load + 600).map(|second| second as f64).collect();
+            assert_eq!((of_run, timeline.bucket_s.is_some()), (each, load > 600));
+            assert!(timeline.at_s.len() <= 2 * POINTS);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod notes;
 mod promises;
 mod relative;
 mod searches;
+mod suite;
 mod trends;
 mod warnings;
 

@@ -9,6 +9,7 @@ use rumba_results::starts::Scope;
 use super::columns::{self, Column, Source};
 use super::comparison::is_decided;
 use super::grid::{Footnotes, Grid};
+use super::suite::group_lines;
 use super::{name_cells, name_heads, row_name};
 use crate::format::{RESOLUTION, ratio};
 
@@ -84,7 +85,8 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let together = against.and_then(|against| against.headline_verdicts.sentence());
     let together = together.map(|sentence| format!("  {sentence}\n")).unwrap_or_default();
     let notes = left_undecided(summary, baseline) + &withheld(summary, baseline) + &not_alike(summary, baseline);
-    format!("\n{title}\n{}{}{LEGEND}{this_load}{together}{more}{notes}", grid.render(), footnotes.render())
+    let group = group_lines(summary, baseline);
+    format!("\n{title}\n{group}{}{}{LEGEND}{this_load}{together}{more}{notes}", grid.render(), footnotes.render())
 }
 
 /// Whether some verdict against the baseline holds for this load only.

@@ -1,6 +1,7 @@
 //! The terminal tables as a reader sees them.
 
 use crate::support::compare::{compare, summarise};
+use crate::support::ladder::suite;
 use crate::support::proof::proof;
 use crate::support::synthetic::{
     BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, in_turns, results, sample, servers,
@@ -20,6 +21,19 @@ fn printed(results: &Results) -> String {
 #[test]
 fn a_whole_run() {
     insta::assert_snapshot!(printed(&sample()));
+}
+
+#[test]
+fn a_suite_begins_with_the_range_of_its_tests_and_the_costs_of_the_slower_ones() {
+    let text = printed(&suite());
+    let (_, relative) = text.split_once("Relative to innodb").unwrap();
+    let lines: Vec<&str> = relative.lines().skip(1).take(2).collect();
+    let range =
+        "  innodb[doublewrite=off], 16 clients, tps of 3 tests: 0.80 (read-only-100), median 1.00, 1.30 (point-query)";
+    assert_eq!(lines[0], range);
+    assert!(lines[1].starts_with("    slower in read-only-100: tps 0.80; CPU/op "), "{}", lines[1]);
+    assert!(lines[1].contains("KB written/op "), "{}", lines[1]);
+    assert!(!printed(&sample()).contains("slower in"), "no suite");
 }
 
 #[test]

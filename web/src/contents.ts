@@ -1,0 +1,69 @@
+// The table of contents: a line that stays in view and marks the section that the reader is in.
+
+import { h } from "./dom";
+
+/** A section's short name, by its id. The heading has the question that it answers. */
+const NAMES: Record<string, string> = {
+  problems: "Failures",
+  claims: "Claims",
+  scaling: "Scaling",
+  search: "Rate search",
+  sweep: "Sweep",
+  multiples: "Tests",
+  cost: "Cost",
+  money: "Money",
+  bytes: "Bytes",
+  matrix: "Ratios",
+  verdicts: "Certainty",
+  rum: "Trade-off",
+  throughput: "Rate and time",
+  contention: "Waits",
+  timeline: "Timeline",
+  gauges: "Counters",
+  spectrum: "Percentiles",
+  latency: "Operations",
+  load: "Load",
+  promises: "Transactions",
+  flame: "CPU profile",
+  conditions: "Conditions",
+};
+
+/** Links to the sections of a page. They leave the URL's hash alone, because it holds the reader's choices. */
+export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
+  const sections = [...page.querySelectorAll<HTMLElement>("section[id]")].filter(({ id }) => id in NAMES);
+  const links = new Map(
+    sections.map(({ id }) => {
+      const go = (event: Event) => {
+        event.preventDefault();
+        const section = document.getElementById(id);
+        section?.scrollIntoView();
+        section?.querySelector("h2")?.focus({ preventScroll: true });
+      };
+      return [id, h("a", { href: `#${id}`, click: go }, NAMES[id] ?? id)] as const;
+    }),
+  );
+  const nav = h("nav", { class: "contents", "aria-label": "sections" }, ...links.values());
+  let marked: HTMLElement | undefined;
+  const mark = () => {
+    // The last section that has begun above the middle of the upper half; sections are drawn anew, so each is looked up.
+    const begun = sections.map(({ id }) => id).filter((id) => (document.getElementById(id)?.getBoundingClientRect().top ?? Infinity) < innerHeight / 4);
+    const now = links.get(begun.at(-1) ?? "");
+    if (now === marked) return;
+    marked?.removeAttribute("aria-current");
+    now?.setAttribute("aria-current", "true");
+    marked = now;
+    if (now) nav.scrollTo({ left: now.offsetLeft - nav.clientWidth / 2 + now.clientWidth / 2 });
+  };
+  let asked = false;
+  const later = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      mark();
+    });
+  };
+  addEventListener("scroll", later, { passive: true, signal });
+  later();
+  return nav;
+}
