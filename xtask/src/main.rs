@@ -1,14 +1,12 @@
-//! The project's tools: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- aa`, `-- experiments`,
+//! The project's tools: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- aa`, `-- experiments`,
 //! `-- package`, `-- book`.
 
 mod aa;
 mod bench;
 mod book;
 mod experiments;
-mod memory_needs;
 mod new;
 mod package;
-mod simulate;
 mod tests_reported;
 mod tidy;
 
@@ -19,8 +17,6 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- new engine|workload NAME
        cargo run -p xtask -- tests-told LOG STATUS
        cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
-       cargo run -p xtask -- memory-needs [--fit | BUILD...]
-       cargo run --release -p xtask -- simulate [--write]
        cargo run --release -p xtask -- aa [ENGINE=A,B] [MODE=loads|kept] [PAIRS=N] [--write]
        cargo run -p xtask -- experiments [--write]
        cargo run -p xtask -- package BINARY
@@ -38,14 +34,6 @@ tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
 bench  measures what rumba itself costs against its goals, about an hour, or
        only the measurements that are named; --write puts the figures into
        docs/performance.json and the page. Fails when a goal is missed
-memory-needs  measures what engines need beside their cache, in memory groups
-       of one size after the other, about 3 minutes for each build, and writes
-       engines/memory-needs.txt; builds that are not named keep their lines;
-       --fit measures nothing and computes the first columns from the others.
-       Needs root and a rumba beside this program: cargo build -p rumba
-simulate
-       how often verdicts err on made-up data, and what they find; --write puts the
-       tables into docs/method.md. Fails when they err more often than they say
 aa     how often verdicts err for real: compares engines with themselves, 20 pairs of each,
        with loads as repeats and with starts of one load. Runs that this commit has finished
        are in results/aa and are not repeated. --write keeps the counts in docs/aa.json and puts the
@@ -65,9 +53,6 @@ fn main() -> ExitCode {
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
         ["tests-told", log, status] => tests_reported(log, *status == "0"),
-        ["memory-needs", named @ ..] => memory_needs(named),
-        ["simulate"] => ended("simulate", simulate::run(root(), false)),
-        ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
         ["aa", words @ ..] => ended("aa", aa::run(root(), words)),
         ["experiments"] => experiments(false),
         ["experiments", "--write"] => experiments(true),
@@ -139,16 +124,6 @@ fn package(binary: &Path) -> ExitCode {
         Err(error) => {
             eprintln!("package: {error}");
             ExitCode::FAILURE
-        }
-    }
-}
-
-fn memory_needs(named: &[&str]) -> ExitCode {
-    match memory_needs::measure(root(), named) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("memory-needs: {error}");
-            ExitCode::from(2)
         }
     }
 }

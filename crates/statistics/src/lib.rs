@@ -8,6 +8,8 @@ pub mod claims;
 mod conditions;
 mod detection;
 mod disturbed;
+#[cfg(test)]
+mod error_rates;
 mod exact;
 mod gate;
 mod history;
@@ -34,7 +36,7 @@ pub use against::compare;
 pub use detection::detection;
 pub use gate::{Drift, Found, Gate, Gated};
 pub use history::{Run, history, last_step};
-pub use ratios::{LEAST_REPEATS, Tested, p_greater, test};
+pub use ratios::LEAST_REPEATS;
 pub use rumba_results::comparison::Summary;
 pub use search::{MOST_PROBES, Next, is_same_search, next, probe, searches};
 pub use sides::compare_sides;

@@ -128,7 +128,7 @@ mod tests {
             };
             let found = (0..DRAWS).filter(|_| {
                 let (base, other) = (side(noise[0], 0.0), side(noise[1], 0.05));
-                crate::test(&base, &other, Better::More, 1.0).change == Change::Better
+                crate::ratios::test(&base, &other, Better::More, 1.0).change == Change::Better
             });
             let share = found.count() as f64 / f64::from(DRAWS);
             assert!((0.87..0.97).contains(&share), "{count} repeats over noise {noise:?}: {share}");

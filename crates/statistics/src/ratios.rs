@@ -98,6 +98,7 @@ pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
 }
 
 /// The one-sided p-value that the other's figures are no more than the base's, which claims use.
+#[cfg(test)]
 pub fn p_greater(base: &[f64], other: &[f64]) -> f64 {
     let (base, other) = comparable(base, other);
     Inverted::two_samples(&base, &other).p_of_no_more(0.0)

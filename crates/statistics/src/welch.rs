@@ -3,8 +3,8 @@
 //! The degrees of freedom are the mean of those of Welch and Satterthwaite and of the smaller side's own. With three to
 //! six repeats those of Welch and Satterthwaite let the test err in up to 5.9% of cases instead of 5%. The reason is
 //! that they are estimated from few figures. The smaller side's own keep the level but find less. The mean errs in at
-//! most 5.0% if both sides have the same number of repeats, and in at most 5.5% if one has twice as many. `cargo run
-//! --release -p xtask -- simulate` prints these rates.
+//! most 5.0% if both sides have the same number of repeats, and in at most 5.5% if one has twice as many. The
+//! module `error_rates` simulates these rates.
 //!
 //! Source: Welch, The generalization of Student's problem when several different population variances are involved,
 //! Biometrika 34 (1947); Mickey and Brown, Bounds on the distribution functions of the Behrens-Fisher statistic, Annals

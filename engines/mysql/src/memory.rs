@@ -7,7 +7,7 @@ use rumba_server_kit::version::Version;
 
 use crate::software::Brand;
 
-/// The table that `xtask memory-needs` writes.
+/// The table of measured needs.
 const TABLE: &str = include_str!("../../memory-needs.txt");
 /// MyRocks' memory beyond its cache grows with its memtables, which take half of the cache up to 512 MiB
 /// (profiles/myrocks.toml). The need is at most half as much again.

@@ -3,7 +3,7 @@
 use rumba_engine_api::memory::MemoryNeed;
 use rumba_server_kit::version::Version;
 
-/// The table that `xtask memory-needs` writes.
+/// The table of measured needs.
 const TABLE: &str = include_str!("../../memory-needs.txt");
 
 /// The memory need of a server: that of the newest measured release that is no newer, else of the oldest.
