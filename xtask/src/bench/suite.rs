@@ -13,10 +13,9 @@ use super::{Failure, Line};
 const TURNS: usize = 9;
 const WINDOW_S: u32 = 1;
 /// How long a process runs before it is measured, after the first second that it reports. Each client compiles the
-/// script itself, and each of 64 clients has some thirty transactions per second. At first, both programs therefore
-/// measure LuaJIT's compiler.
+/// script itself, so at first both programs measure LuaJIT's compiler.
 const WARMUP: Duration = Duration::from_secs(2);
-const CLIENTS: u32 = 64;
+const CLIENTS: u32 = 8;
 /// Reads alone, writes alone, and both.
 const TESTS: [&str; 3] = ["oltp_point_select", "oltp_write_only", "oltp_read_write"];
 
