@@ -7,7 +7,7 @@ mod common;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{TestDir, kill, text};
+use common::{TestDir, ended, kill, text};
 use serde_json::Value;
 
 const FILE: &str = r#"
@@ -43,8 +43,7 @@ fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
 }
 
 fn json(place: &TestDir, args: &[&str]) -> Value {
-    let output = place.rumba(args).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.rumba(args));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -147,8 +146,7 @@ fn repeats_of_one_kept_load_never_pass_a_check() {
 fn against_compares_engines_of_one_run_by_name() {
     let place = TestDir::new();
     let set = ["--against", "sqlite", "--set", "loop=200ms", "--set", "loops=1", "--json"];
-    let output = place.short_run("null", &set).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.short_run("null", &set));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(turns(&report), there_and_back("sqlite", "null"));
     let (engine, space) = size(&report["comparison"]);
@@ -157,8 +155,7 @@ fn against_compares_engines_of_one_run_by_name() {
     let (code, shown) = said(&place, &["run", "linkbench", "--against", "sqlite"]);
     assert!(code == 2 && shown.contains("--engine"), "{shown}");
     let output = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "plain", "--set", "loop=200ms"]);
-    let output = { output }.args(["--set", "maxid1=500", "--set", "warmup=0s", "--set", "loops=1"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, { output }.args(["--set", "maxid1=500", "--set", "warmup=0s", "--set", "loops=1"]));
     let (code, shown) = said(&place, &["compare", "plain"]);
     assert!(code == 2 && shown.contains("without a base and another") && shown.contains("rumba ab"), "{shown}");
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 
 /// The commit of the sources that this test was compiled from, if they lie in a repository.
 fn commit() -> Option<String> {
@@ -16,8 +16,7 @@ fn commit() -> Option<String> {
 #[test]
 fn every_record_states_its_commit_or_why_it_is_unknown() {
     let place = TestDir::new();
-    let output = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("null", &["--set", "loops=1", "--quiet"]));
     let report = place.report();
     let build = &report["build"];
     assert_eq!(build, &report["trials"][0]["build"]);

@@ -16,7 +16,7 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{TestDir, kill, start_long_run, text, two_at_a_time};
+use common::{TestDir, kill, set, start_long_run, text, two_at_a_time};
 use serde_json::Value;
 
 /// A user that no system has.
@@ -59,9 +59,7 @@ impl Over {
 
     fn run(&self, place: &TestDir, data: &str) -> Command {
         let mut command = place.short_run(self.engine, &["--quiet", "--set", &format!("data_dir={data}")]);
-        for set in &self.sets {
-            command.args(["--set", set]);
-        }
+        set(&mut command, &self.sets);
         command
     }
 
@@ -135,19 +133,19 @@ impl Over {
 }
 
 #[test]
-fn it_is_so_for_engines_in_the_process() {
+fn data_directory_of_embedded_engines_is_exclusive() {
     two_at_a_time(&embedded::names(&embedded::here(), |_| true), |engine| Over::library(engine).all());
 }
 
 #[test]
 #[each(embedded::brought)]
-fn it_is_so_for_brought_engines(engine: &'static str) {
+fn data_directory_of_external_engines_is_exclusive(engine: &'static str) {
     Over::library(engine).all();
 }
 
 #[test]
 #[needs(SecantusDb)]
-fn it_is_so_for_a_server_of_documents() {
+fn data_directory_of_document_servers_is_exclusive() {
     Over::secantusdb().all();
 }
 

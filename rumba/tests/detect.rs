@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 use serde_json::Value;
 
 const PILOT: &str = r#"
@@ -39,8 +39,7 @@ fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
 fn pilot_estimates_repeats_to_detect_a_difference() {
     let place = place();
     let pilot = ["run", "pilot.toml", "--detect", "5%", "--json", "--out", "results"];
-    let output = place.rumba(&pilot).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.rumba(&pilot));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((found["change"].as_f64(), found["power"].as_f64()), (Some(0.05), Some(0.9)));
     let rows = found["rows"].as_array().unwrap();

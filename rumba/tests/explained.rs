@@ -8,7 +8,7 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, set, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
@@ -18,11 +18,8 @@ fn run(place: &TestDir, disk: &LoopDevice, doublewrite: bool) -> String {
     let setting = format!("innodb.innodb_doublewrite={doublewrite}");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--quiet", "--out", &out]);
     let reported = ["maxid1=20000", "cache=8MiB", "clients=4", "warmup=0s", "loops=1", "loop=3s", "verify=false"];
-    for set in reported.iter().copied().chain([setting.as_str()]) {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(&mut command, reported.iter().copied().chain([setting.as_str()]));
+    ended(0, &mut command);
     out
 }
 

@@ -54,12 +54,6 @@ fn a_run_that_was_stopped_for_a_while_says_so() {
 }
 
 #[test]
-#[needs(Tmpfs)]
-fn a_full_disk_below_the_results_costs_an_interval() {
-    holds("the disk of the results is full", Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
-}
-
-#[test]
 #[needs(LoopDevice)]
 fn lmdb_reports_a_full_data_disk_as_disk_full() {
     holds("the disk of the data is full", Moment::Loops, Engine::Lmdb, Limit::Storage, Again::DoctorThenRun);
@@ -68,13 +62,6 @@ fn lmdb_reports_a_full_data_disk_as_disk_full() {
 #[test]
 fn results_that_are_removed_are_missed_and_nothing_else_is_left() {
     holds("the results directory is removed", Moment::Loops, Engine::Lmdb, Limit::None, Again::Run);
-}
-
-#[test]
-fn two_runs_never_share_a_directory() {
-    for name in ["two at once on the same --out", "two at once without --out"] {
-        holds(name, Moment::Before, Engine::Null, Limit::None, Again::Run);
-    }
 }
 
 #[test]

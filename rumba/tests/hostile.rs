@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{TestDir, children, is_alive, kill, start_long_run, text};
+use common::{TestDir, ended, kill, phase, start_long_run, text};
 use rumba_lab::provision::Owner;
 use serde_json::{Value, json};
 
@@ -136,33 +136,10 @@ fn root_puts_no_data_where_everybody_may_change_it() {
 }
 
 #[test]
-fn doctor_reports_data_with_a_bad_owner_tag_until_removed() {
-    let place = TestDir::new();
-    let mut child = start_long_run(&place, "null", &place.path("out"), &[]);
-    let trial = children(child.id())[0];
-    kill("-KILL", child.id());
-    child.wait().unwrap();
-    while is_alive(trial) {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    let data = place.path("out/data/001-null-c2-r1");
-    fs::write(data.join(".rumba"), "").unwrap();
-    for _ in 0..2 {
-        let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-        assert!(says(&output, data.to_str().unwrap()) && says(&output, "remove the directory yourself"), "{output:?}");
-    }
-    fs::remove_dir_all(place.path("out/data")).unwrap();
-    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
-    assert!(output.status.success() && says(&output, "no leftovers"), "{}", text(&output));
-    assert!(place.is_clean());
-}
-
-#[test]
-fn every_termination_signal_leaves_nothing_behind() {
+fn every_termination_signal_keeps_results_and_leaves_nothing() {
     // Guards against data left by signals: SIGQUIT (Ctrl-\ on a terminal) and others once ended rumba immediately, and
     // the data stayed.
-    for signal in ["QUIT", "USR1", "USR2", "XCPU", "HUP", "TERM"] {
+    for signal in ["INT", "QUIT", "USR1", "USR2", "XCPU", "HUP", "TERM"] {
         let place = TestDir::new();
         // The parent of the tests may ignore these signals, as a shell's `&` does; rumba would then ignore them, too.
         for number in [libc::SIGQUIT, libc::SIGHUP] {
@@ -172,7 +149,10 @@ fn every_termination_signal_leaves_nothing_behind() {
         let mut child = start_long_run(&place, "null", &place.path("out"), &[]);
         kill(&format!("-{signal}"), child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
-        assert_eq!(place.report()["trials"][0]["status"], "interrupted", "{signal}");
+        let trial = &place.report()["trials"][0];
+        assert_eq!(trial["status"], "interrupted", "{signal}");
+        assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64() > Some(0), "{signal}: the cut-off loop is kept");
+        assert!(place.path("out/report.html").is_file(), "{signal}");
         assert!(place.is_clean(), "{signal}");
     }
 }
@@ -214,13 +194,11 @@ fn dry_run_refuses_an_impossible_directory_name() {
     let with = |name: &str| EXPERIMENT.replace("name = \"null\"", &format!("name = \"{name}\"\nuse = \"null\""));
     fs::write(place.path("long.toml"), with(&"x".repeat(5000))).unwrap();
     for more in [&["--dry-run"][..], &[]] {
-        let output = place.rumba(&["run", "long.toml", "--out", "out"]).args(more).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        let output = ended(2, place.rumba(&["run", "long.toml", "--out", "out"]).args(more));
         assert!(says(&output, "long.toml:5:8") && says(&output, "has 5000 characters"), "{}", text(&output));
     }
     fs::write(place.path("longest.toml"), with(&"x".repeat(200))).unwrap();
-    let output = place.rumba(&["run", "longest.toml", "--quiet", "--out", "out"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.rumba(&["run", "longest.toml", "--quiet", "--out", "out"]));
     assert!(place.is_clean());
 }
 
@@ -248,8 +226,7 @@ fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
     let raw = EXPERIMENT.replace("name = \"null\"", "name = \"\x1b]0;owned\x07\u{9b}31m");
     fs::write(place.path("raw.toml"), raw).unwrap();
     for (file, shown) in [("escaped.toml", "a\\u001b[2Jb"), ("raw.toml", "raw.toml:5:")] {
-        let output = place.rumba(&["run", file, "--dry-run"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        let output = ended(2, place.rumba(&["run", file, "--dry-run"]));
         assert!(obeyed(&output).is_empty(), "{file}: {:?}", text(&output));
         assert!(says(&output, shown), "{}", text(&output));
     }
@@ -267,8 +244,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
     assert_ne!(data, EXPERIMENT);
     fs::write(place.path("data.toml"), data).unwrap();
     let refused = |args: &[&str]| {
-        let output = place.rumba(args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        let output = ended(2, place.rumba(args));
         assert!(says(&output, SHOWN) && says(&output, "cannot be shown as it is"), "{}", text(&output));
         assert!(!place.path(NAME).exists() && !place.path("out").exists());
     };
@@ -277,8 +253,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
     refused(&["run", "data.toml", "--out", "out"]);
     // Results that another user has put there.
     for out in ["moved", "out"] {
-        let output = place.rumba(&["run", "small.toml", "--quiet", "--out", out]).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        ended(0, place.rumba(&["run", "small.toml", "--quiet", "--out", out]));
     }
     fs::rename(place.path("moved"), place.path(NAME)).unwrap();
     fs::create_dir(place.path("b\nverdict")).unwrap();
@@ -307,8 +282,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
 fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
     let place = TestDir::new();
     fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
-    let output = place.rumba(&["run", "small.toml", "--quiet", "--out", "out"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.rumba(&["run", "small.toml", "--quiet", "--out", "out"]));
     let trial = fs::read_dir(place.path("out/trials")).unwrap().next().unwrap().unwrap();
     let file = trial.path().join("record.json");
     let mut record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -316,8 +290,7 @@ fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
     record["warnings"] = json!([{ "code": "x", "message": "\u{1b}]0;owned\u{7}", "remedy": "\r\u{8}" }]);
     fs::write(&file, record.to_string()).unwrap();
     for more in [&["--warnings"][..], &["--json"]] {
-        let output = place.rumba(&["report", "out"]).args(more).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        let output = ended(0, place.rumba(&["report", "out"]).args(more));
         assert!(obeyed(&output).is_empty(), "{more:?}: {:?}", text(&output));
         assert!(!text(&output).contains('\u{202e}'), "{more:?}");
         if more == ["--json"] {

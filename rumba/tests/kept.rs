@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{CALM, TestDir, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, TestDir, at_once, children, ended, is_alive, kill, phase, set, text};
 use serde_json::Value;
 
 fn is_verified(trial: &Value) -> bool {
@@ -28,11 +28,8 @@ fn is_verified(trial: &Value) -> bool {
 /// Every repeat of these engines starts from a copy of its engine's load, and verifies its data.
 fn assert_repeats_from_one_load(place: &TestDir, engines: &[&str], more: &[&str]) {
     let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2", "--set", "repeats_from=kept"]);
-    for set in more {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(&mut command, more);
+    ended(0, &mut command);
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 3 * engines.len());
@@ -101,8 +98,7 @@ fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
 fn repeats_start_from_a_load_that_was_aged_once() {
     let place = TestDir::new();
     let sets = ["--set", "repeats=2", "--set", "repeats_from=kept", "--set", "age=1500ms", "--set", "interval=200ms"];
-    let output = place.short_run("rocksdb,sqlite", &sets).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.short_run("rocksdb,sqlite", &sets));
     let report = place.report();
     for trial in report["trials"].as_array().unwrap() {
         let phases: Vec<&str> =
@@ -125,11 +121,11 @@ fn repeats_start_from_a_load_that_was_aged_once() {
 fn every_client_count_starts_from_a_copy_of_one_load() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb,sqlite", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=[1,2,4]", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"] {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(
+        &mut command,
+        ["maxid1=2000", "clients=[1,2,4]", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"],
+    );
+    ended(0, &mut command);
     let report = place.report();
     for engine in ["rocksdb", "sqlite"] {
         let trials = report["trials"].as_array().unwrap().iter().filter(|trial| trial["engine"] == engine);
@@ -156,8 +152,7 @@ fn every_client_count_starts_from_a_copy_of_one_load() {
 fn every_repeat_has_its_own_load_and_pools_its_starts() {
     let place = TestDir::new();
     let sets = ["repeats=2", "starts=2", "loops=1"].map(|set| ["--set", set]).concat();
-    let output = place.short_run("rocksdb,null", &sets).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.short_run("rocksdb,null", &sets));
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
     let reported = |trial: &Value| (trial["directory"].as_str().unwrap().to_owned(), trial["loaded_by"].as_u64());
@@ -207,9 +202,10 @@ fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more) {
-        command.args(["--set", set]);
-    }
+    set(
+        &mut command,
+        ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more),
+    );
     let reported = std::fs::File::create(place.path("told")).unwrap();
     let mut run = command.stdout(Stdio::null()).stderr(reported).spawn().unwrap();
     await_loop(place, &mut run, trial);
@@ -305,8 +301,7 @@ fn after_a_kill_the_doctor_leaves_nothing_of_what_was_kept() {
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
     kill_with_its_trial(&mut run);
     assert!(place.path("out/data/001-rocksdb-load/data").is_dir(), "what was kept was left behind");
-    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.rumba(&["doctor", "--clean"]));
     assert!(place.is_clean());
 }
 
@@ -361,8 +356,7 @@ fn rebuilding_a_library_during_a_run_ends_the_run() {
 }
 
 fn resumed(place: &TestDir, more: &[&str]) -> String {
-    let output = place.rumba(&["run", "--resume", "out"]).args(more).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.rumba(&["run", "--resume", "out"]).args(more));
     text(&output)
 }
 
@@ -421,16 +415,14 @@ fn a_run_does_not_go_on_with_another_experiment() {
     let file = place.path("out/experiment.toml");
     let toml = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, toml.replace("2000", "3000")).unwrap();
-    let output = place.rumba(&["run", "--resume", "out"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let output = ended(2, place.rumba(&["run", "--resume", "out"]));
     assert!(text(&output).contains("no longer plans"), "{}", text(&output));
 }
 
 #[test]
 fn load_with_a_lost_record_is_repeated_as_a_new_trial() {
     let place = TestDir::new();
-    let output = place.short_run("lmdb", &["--set", "repeats=2", "--set", "repeats_from=kept"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("lmdb", &["--set", "repeats=2", "--set", "repeats_from=kept"]));
     for trial in ["001-lmdb-load", "003-lmdb-c2-r2"] {
         std::fs::remove_dir_all(place.path("out/trials").join(trial)).unwrap();
     }
@@ -448,8 +440,7 @@ fn load_with_a_lost_record_is_repeated_as_a_new_trial() {
 fn data_that_is_to_stay_is_copied_off_limited_storage() {
     let place = TestDir::new();
     let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2", "repeats_from=kept"];
-    let output = place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()));
     let entries = |name: &str| std::fs::read_dir(place.path(name)).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<_> = entries("out/data").map(|entry| entry.file_name()).collect();
     names.sort();
@@ -517,9 +508,7 @@ fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out", "out", "--quiet"]);
     let short = ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "interval=200ms", "repeats=2"];
-    for set in short.iter().chain(&["age=1500ms"]).chain(sets) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, short.iter().chain(&["age=1500ms"]).chain(sets));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{engine}, {workload}: {}", text(&output));
     let report = place.report();
@@ -558,10 +547,7 @@ fn data_of_sysbench_is_aged_alone_and_by_a_test_of_a_suite() {
 fn a_suite_says_which_of_its_tests_ages_its_data() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "sqlite", "--dry-run"]);
-    for set in ["recordcount=2000", "profiles=\"c,d\"", "age=1s"] {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    set(&mut command, ["recordcount=2000", "profiles=\"c,d\"", "age=1s"]);
+    let output = ended(2, &mut command);
     assert!(text(&output).contains("age_by") && text(&output).contains("c, d"), "{}", text(&output));
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{TestDir, is_alive, kill, text};
+use common::{TestDir, ended, is_alive, kill, text};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -33,8 +33,7 @@ impl Servers {
 
     /// Starts a server with these arguments; returns its description.
     fn start(&self, args: &[&str]) -> Value {
-        let output = self.0.rumba(&["server", "start", "--json"]).args(args).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        let output = ended(0, self.0.rumba(&["server", "start", "--json"]).args(args));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -161,8 +160,7 @@ fn exited_server_is_unlisted_and_leaves_nothing() {
 fn run_that_keeps(place: &TestDir, more: &[&str]) -> PathBuf {
     let sets = ["server=mariadb@10.11", "keep_data=true", "repeats_from=load"];
     let sets = sets.iter().chain(more).flat_map(|set| ["--set", set]);
-    let output = place.short_run("innodb", &sets.collect::<Vec<_>>()).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("innodb", &sets.collect::<Vec<_>>()));
     place.path("out/data/001-innodb-c2-r1/data")
 }
 
@@ -282,8 +280,7 @@ fn what_cannot_be_kept_is_refused_with_what_can() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
         assert!(text(&output).contains(words), "{args:?}: {}", text(&output));
     }
-    let output = servers.0.short_run("sqlite", &["--set", "keep_data=true"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, servers.0.short_run("sqlite", &["--set", "keep_data=true"]));
     let output = servers.0.rumba(&["server", "start", "out"]).output().unwrap();
     assert!(text(&output).contains("no kept data of a server"), "{}", text(&output));
 }

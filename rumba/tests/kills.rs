@@ -10,7 +10,7 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use common::{CALM, TestDir, phase, text};
+use common::{CALM, TestDir, ended, phase, set};
 use rumba_engine_api::engine::Form;
 use rumba_testkit::Each;
 use serde_json::Value;
@@ -51,14 +51,11 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
     // The loops are calm; until the kill clients run at full speed, and a server does far less in that time.
     let crash = if server.is_some() { "crash=2s" } else { "crash=1s" };
     let small = ["clients=4", "load_clients=2", crash, CALM, "warmup=100ms", "loops=1", "loop=200ms"];
-    for set in small.iter().chain(work.set) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, small.iter().chain(work.set));
     if let Some(server) = server {
         command.args(["--set", &format!("server={server}")]);
     }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, &mut command);
     let report = place.report();
     let found = (work.trials)(engine).into_iter().map(|name| {
         let trials = report["trials"].as_array().unwrap();

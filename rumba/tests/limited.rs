@@ -7,7 +7,7 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -23,8 +23,7 @@ fn mounts_below(place: &TestDir) -> usize {
 fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     let place = TestDir::new();
     let limits = [&STORAGE[..], &["--set", "memory=256MiB"]].concat();
-    let output = place.short_run("sqlite", &limits).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("sqlite", &limits));
     let trial = &place.report()["trials"][0];
     let conditions = trial["conditions"].as_object().unwrap();
     let enforced = |number: u32| conditions[&format!("limit {number}")].as_str().unwrap();
@@ -79,15 +78,7 @@ fn long_run(place: &TestDir) -> Command {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn doctor_cleans_up_after_a_killed_limited_run() {
-    let place = TestDir::new();
-    let run = long_run(&place);
-    killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |_| {});
-}
-
-#[test]
-#[needs(LoopDevice, StorageRates)]
-fn so_is_one_that_started_from_a_kept_load() {
+fn doctor_cleans_up_after_a_killed_start_of_a_kept_load() {
     let place = TestDir::new();
     let mut run = long_run(&place);
     run.args(["--set", "repeats=2", "--set", "repeats_from=kept"]);
@@ -98,28 +89,7 @@ fn so_is_one_that_started_from_a_kept_load() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn repeats_on_limited_storage_start_from_one_load_and_verify() {
-    let place = TestDir::new();
-    let output = place
-        .short_run("sqlite", &[&STORAGE[..], &["--set", "repeats=2", "--set", "repeats_from=kept"]].concat())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let report = place.report();
-    let trials = report["trials"].as_array().unwrap();
-    let parts: Vec<&str> = trials.iter().map(|trial| trial["part"].as_str().unwrap()).collect();
-    assert_eq!(parts, ["load", "run", "run"], "{}", trials[1]["warnings"]);
-    for trial in trials {
-        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
-        assert!(trial["conditions"]["limit 1"].as_str().unwrap().contains("10000 operations/s"));
-    }
-    assert!(place.is_clean());
-    assert_eq!(mounts_below(&place), 0);
-}
-
-#[test]
-#[needs(LoopDevice, StorageRates)]
-fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
+fn doctor_cleans_up_after_a_kill_and_removed_results() {
     let place = TestDir::new();
     let run = long_run(&place);
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |place| {
@@ -129,7 +99,7 @@ fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
 
 #[test]
 #[needs(LoopDevice, StorageRates, MemoryGroup, MariaDb)]
-fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
+fn doctor_cleans_up_after_killed_storage_tiers_and_server() {
     let place = TestDir::new();
     let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
     let sizes = [
@@ -160,8 +130,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     let limits = ["--set", "memory=16MiB"];
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
     let limits = [&limits[..], &["--allow-tight-memory"]].concat();
-    let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    ended(1, place.short_run("rocksdb", &[&limits[..], &more[..]].concat()));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
     assert!(cause.contains("killed by the memory group") && cause.contains("limit 16.0 MiB"), "{cause}");
     assert!(place.is_clean());
@@ -173,8 +142,7 @@ fn a_server_that_the_memory_group_kills_is_named_as_that() {
     let place = TestDir::new();
     let limits = ["--set", "memory=80MiB"];
     let more = ["--allow-tight-memory", "--set", "maxid1=200000", "--set", "cache=512MiB"];
-    let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    ended(1, place.short_run("innodb", &[&limits[..], &more[..]].concat()));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
     assert!(cause.contains("killed by the memory group") && cause.contains("limit 80.0 MiB"), "{cause}");
     assert!(place.is_clean());
@@ -291,6 +259,5 @@ fn what_is_written_of_mongodb_is_admitted_where_somebody_has_it() {
     }
     let workload = ["--set", "cache=256MiB", "--set", "recordcount=1000", "--dry-run"];
     let mut named = place.rumba(&[&["run", "ycsb", "--engine", "mongodb"], &workload[..]].concat());
-    let output = named.env("PATH", &path).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, named.env("PATH", &path));
 }

@@ -12,7 +12,7 @@ mod served;
 
 use std::time::{Duration, Instant};
 
-use common::{CALM, TestDir, kill, phase, text};
+use common::{CALM, TestDir, ended, kill, phase, set, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 use served::{PATIENCE, Served};
@@ -154,8 +154,7 @@ fn a_port_that_is_taken_refuses_the_run_before_anything_is_made() {
     let place = TestDir::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let output = place.short_run("null", &["--live", "--port", &port]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let output = ended(2, place.short_run("null", &["--live", "--port", &port]));
     assert!(text(&output).contains("choose another --port"), "{}", text(&output));
     assert!(!place.path("out").exists());
 }
@@ -165,8 +164,7 @@ fn past_results_are_listed_noted_compared_and_shown() {
     let place = TestDir::new();
     std::fs::create_dir(place.path("results")).unwrap();
     for name in ["a", "b"] {
-        let output = place.short_run("null", &["--quiet"]).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        ended(0, place.short_run("null", &["--quiet"]));
         std::fs::rename(place.path("out"), place.path("results").join(name)).unwrap();
     }
     let served = Served::start(place.rumba(&["serve"]));
@@ -200,9 +198,7 @@ fn live_page_shows_results_and_cause_after_a_full_disk() {
     let memory = Tmpfs::at(&place.path("memory"), "size=24m");
     let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
     let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
-    for set in sets {
-        command.args(["--set", set]);
-    }
+    set(&mut command, sets);
     let run = Served::start(command);
     run.await_loop();
     let mut events = run.events(&[]);

@@ -12,7 +12,7 @@ mod embedded;
 
 use std::process::Output;
 
-use common::{CALM, TestDir, children, kill, phase, start_long_run, text};
+use common::{CALM, TestDir, children, ended, kill, phase, set, start_long_run, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"name = "memory"
@@ -57,11 +57,8 @@ fn insufficient_memory_is_refused_before_creation() {
 fn a_load_of_hashed_keys_fits_a_small_cache() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "wiredtiger", "--out", "out", "--quiet"]);
-    for set in ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4", CALM] {
-        command.args(["--set", set]);
-    }
-    let output = command.args(["--set", "warmup=0s", "--set", "loops=1", "--set", "loop=1s"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(&mut command, ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4", CALM]);
+    ended(0, command.args(["--set", "warmup=0s", "--set", "loops=1", "--set", "loop=1s"]));
     let trial = &place.report()["trials"][0];
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
     assert_eq!(phase(trial, "load").unwrap()["ops"], 60_000);
@@ -105,8 +102,7 @@ fn dry_run_reports_the_cache_from_engine_settings() {
     let place = TestDir::new();
     let set = ["rocksdb.block_cache=16MiB", "rocksdb.db_write_buffer_size=8MiB", "sqlite.cache_size=-2000"];
     let more: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).chain(["--dry-run"]).collect();
-    let output = place.short_run("rocksdb,sqlite", &more).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.short_run("rocksdb,sqlite", &more));
     let said = text(&output);
     for line in ["rocksdb: cache 32.0 MiB (block_cache), no limit", "sqlite: cache cache_size = -2000, no limit"] {
         assert!(said.contains(line), "{line}: {said}");

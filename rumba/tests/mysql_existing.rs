@@ -12,7 +12,7 @@ mod existing;
 use std::path::PathBuf;
 use std::process::Output;
 
-use common::{TestDir, children, files_holding, kill, start_long_run, text};
+use common::{TestDir, children, ended, files_holding, kill, start_long_run, text};
 use existing::{Existing, PASSWORD};
 
 fn refused(place: &TestDir, output: &Output, words: &[&str]) {
@@ -148,8 +148,7 @@ fn setting_unlike_the_existing_server_shows_both_values() {
     let server = Existing::start(&[]);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];
     let mut command = place.short_run("innodb", &sets);
-    let output = command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    ended(1, command.env("RUMBA_MYSQL_PASSWORD", PASSWORD));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
     assert!(cause.contains("innodb_page_size was asked to be 4096 and is 16384"), "{cause}");
     assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()), "nothing was made");

@@ -13,7 +13,7 @@ mod existing;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{CALM, TestDir, at_once, children, is_alive, kill, phase, text};
+use common::{CALM, TestDir, at_once, children, is_alive, kill, phase, set, survived_a_lost_server, text};
 use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
 
@@ -27,9 +27,7 @@ fn command(place: &TestDir, server: &Existing, loop_s: u32, more: &[&str]) -> Co
 fn command_of(place: &TestDir, server: &Existing, workload: &str, loop_s: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", workload, "--engine", "innodb", "--out", "out", "--quiet"]);
     let (dsn, length) = (server.dsn("lab", ""), format!("loop={loop_s}s"));
-    for set in ["clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, ["clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more));
     command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
@@ -135,21 +133,7 @@ fn hold_over_a_restart(way: &[&str]) {
     await_phase(&place, &mut run, "loop 1");
     server.restart();
     run.wait().unwrap();
-    let report = place.report();
-    let trial = &report["trials"][0];
-    assert_eq!(trial["failure"], serde_json::Value::Null, "{way:?}: {trial}");
-    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
-    assert!(checks.len() == 16 && checks.iter().all(|check| check["wrong"] == 0), "{way:?}: {checks:?}");
-    let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
-    let reconnects = counters.iter().find(|gauge| gauge["name"] == "client_reconnects").unwrap();
-    assert!(reconnects["value"].as_f64().unwrap() >= 2.0, "{way:?}: {reconnects}");
-    let failed: u64 = phase(trial, "loop 1").unwrap()["op_types"]
-        .as_object()
-        .unwrap()
-        .values()
-        .map(|op| op["errors"].as_u64().unwrap_or_default())
-        .sum();
-    assert!(failed > 0, "{way:?}: what was cut off counts as failed");
+    survived_a_lost_server(&place.report()["trials"][0], &way.join(" "));
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{TestDir, at_once, phase};
+use common::{TestDir, at_once, set, survived_a_lost_server};
 use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
@@ -30,9 +30,7 @@ fn command(place: &TestDir, server: &PostgreSql, loop_s: u32, more: &[&str]) -> 
     let length = format!("loop={loop_s}s");
     let mut command = place.rumba(&["run", "tpcc", "--engine", "postgresql", "--out", "out", "--quiet"]);
     let small = ["warehouses=1", "customers=60", "items=500", "clients=2", "load_clients=2", "warmup=0s", "loops=1"];
-    for set in small.iter().chain(&[&*length, &*dsn]).chain(more) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, small.iter().chain(&[&*length, &*dsn]).chain(more));
     command.stdout(Stdio::null());
     command
 }
@@ -65,17 +63,7 @@ fn hold_over_a_crash(statements: &str) {
     let mut run = command(&place, &server, 15, &["postgresql.on_lost=reconnect", &statements_of]).spawn().unwrap();
     crash_in_the_loop(&place, &server, &mut run);
     run.wait().unwrap();
-    let report = place.report();
-    let trial = &report["trials"][0];
-    assert_eq!(trial["failure"], serde_json::Value::Null, "{statements}: {trial}");
-    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
-    assert!(checks.len() == 16 && checks.iter().all(|check| check["wrong"] == 0), "{statements}: {checks:?}");
-    let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
-    let reconnects = counters.iter().find(|gauge| gauge["name"] == "client_reconnects").unwrap();
-    assert!(reconnects["value"].as_f64().unwrap() >= 2.0, "{statements}: {reconnects}");
-    let types = phase(trial, "loop 1").unwrap()["op_types"].as_object().unwrap();
-    let failed: u64 = types.values().map(|op| op["errors"].as_u64().unwrap_or_default()).sum();
-    assert!(failed > 0, "{statements}: what was cut off counts as failed");
+    survived_a_lost_server(&place.report()["trials"][0], statements);
 }
 
 #[test]

@@ -7,12 +7,11 @@ rumba_testkit::main!();
 
 mod common;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 
 /// Runs an engine; returns the samples, and their name in the record.
 fn sampled(place: &TestDir, engine: &str) -> (String, String) {
-    let output = place.fast_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.fast_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]));
     let trial = place.path(&format!("out/trials/001-{engine}-c2-r1"));
     let words = place.report()["trials"][0]["conditions"]["profile"].as_str().unwrap().to_owned();
     let stacks = std::fs::read_to_string(trial.join("stacks.folded"));

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{TestDir, phase, text};
+use common::{TestDir, ended, phase, set, text};
 use rumba_statistics::MOST_PROBES;
 use rumba_testkit::queueing::{READS_OF_NODES, highest_rate};
 use serde_json::Value;
@@ -20,12 +20,11 @@ use serde_json::Value;
 fn reads(place: &TestDir, delay_us: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "out", "--quiet"]);
     let delay = format!("null.delay_us={delay_us}");
-    for set in READS_OF_NODES.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]) {
-        command.args(["--set", set]);
-    }
-    for set in more {
-        command.args(["--set", set]);
-    }
+    set(
+        &mut command,
+        READS_OF_NODES.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]),
+    );
+    set(&mut command, more);
     command
 }
 
@@ -39,8 +38,7 @@ fn has_run_out(search: &Value) -> bool {
 fn rate_search_finds_highest_rate_and_records_every_probe() {
     let place = TestDir::new();
     let search = ["clients=4", "warmup=200ms", "loop=2s", "queue=shared", "rate=max(p99 < 40ms)"];
-    let output = before_others(reads(&place, 4000, &search)).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, before_others(reads(&place, 4000, &search)));
     let report = place.report();
     let found = &report["summary"]["searches"][0];
     let (highest, missed) = (found["highest"].as_f64().unwrap(), found["lowest_missed"].as_f64().unwrap());
@@ -73,8 +71,7 @@ fn rate_search_finds_highest_rate_and_records_every_probe() {
 fn search_restarts_when_a_probe_is_missing() {
     let place = TestDir::new();
     let search = ["clients=4", "warmup=50ms", "loop=500ms", "queue=shared", "rate=max(p95 < 40ms)"];
-    let output = before_others(reads(&place, 4000, &search)).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, before_others(reads(&place, 4000, &search)));
     let report = place.report();
     assert_eq!(report["summary"]["searches"][0]["ended"], true);
     let trials = report["trials"].as_array().unwrap();
@@ -94,8 +91,7 @@ fn search_restarts_when_a_probe_is_missing() {
 fn arrivals_follow_schedule_and_idle_clients_send_nothing() {
     let place = TestDir::new();
     let schedule = ["clients=40", "active=10%", "warmup=0s", "loop=2s", "rate=[[\"0s\", 100], [\"1s\", 900]]"];
-    let output = reads(&place, 0, &schedule).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, reads(&place, 0, &schedule));
     let report = place.report();
     let trial = &report["trials"][0];
     assert_eq!(trial["run"]["rate"].as_f64(), Some(500.0), "the mean over the loops");
@@ -161,11 +157,11 @@ fn search_over_null_server() -> Value {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "mongodb", "--out", "out", "--quiet"]);
     let reported =
         ["maxid1=1000", "load_clients=1", "loops=1", "verify=false", "warmup=500ms", "loop=2s", "backlog=1s"];
-    for set in READS_OF_NODES.iter().copied().chain(reported).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
-        command.args(["--set", set]);
-    }
-    let output = before_others(command).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(
+        &mut command,
+        READS_OF_NODES.iter().copied().chain(reported).chain([at.as_str(), clients.as_str(), rate.as_str()]),
+    );
+    ended(0, before_others(command));
     drop(server);
     place.report()["summary"]["searches"][0].take()
 }

@@ -9,7 +9,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -34,8 +34,7 @@ fn run_over(place: &TestDir, libraries: &[&str]) -> Command {
 
 /// The trials of such a run.
 fn trials_over(place: &TestDir, libraries: &[&str]) -> Vec<Value> {
-    let output = run_over(place, libraries).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, run_over(place, libraries));
     let report = place.report();
     report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").cloned().collect()
 }
@@ -62,8 +61,7 @@ fn releases_from_7_to_11_serve_and_verify_in_one_run() {
 #[needs(Server("rocksdb@10.4"))]
 fn installed_release_is_default_and_system_is_selectable() {
     let place = TestDir::new();
-    let output = place.short_run("rocksdb", &[]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("rocksdb", &[]));
     let report = place.report();
     let trial = report["trials"].as_array().unwrap().last().unwrap();
     assert_eq!((trial["version"].as_str(), warns_of_assertions(trial)), (Some("10.4.2"), false));
@@ -76,7 +74,6 @@ fn installed_release_is_default_and_system_is_selectable() {
 #[test]
 fn missing_release_is_refused_with_its_install_command() {
     let place = TestDir::new();
-    let output = run_over(&place, &["rocksdb@10.4"]).env("RUMBA_CACHE", place.path("cache")).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let output = ended(2, run_over(&place, &["rocksdb@10.4"]).env("RUMBA_CACHE", place.path("cache")));
     assert!(text(&output).contains("rumba engines install rocksdb@10.4"), "{}", text(&output));
 }

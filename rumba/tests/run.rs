@@ -5,7 +5,7 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use common::{TestDir, phase, text};
+use common::{TestDir, ended, phase, text};
 use rumba_results::metric::METRICS;
 use serde_json::Value;
 
@@ -14,8 +14,7 @@ fn every_engine_runs_all_phases_and_explains_absent_metrics() {
     let place = TestDir::new();
     // One engine without data, those for LinkBench, and two of them with compression.
     let engines = [&["null"][..], &embedded::of_linkbench(), &["rocksdb.zstd", "wiredtiger.snappy"]].concat();
-    let output = place.short_run(&engines.join(","), &[]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run(&engines.join(","), &[]));
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
     assert_eq!(trials.len(), engines.len());
@@ -63,8 +62,7 @@ fn every_metric_or_its_absence(engine: &str, name: &str, phase: &Value) {
 fn open_loop_keeps_its_rate_and_separates_response_from_service() {
     let place = TestDir::new();
     let sets = ["--set", "rate=2000", "--set", "loop=2s", "--set", "loops=1"];
-    let output = place.short_run("null", &sets).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("null", &sets));
     let report = place.report();
     let loops = phase(&report["trials"][0], "loops").unwrap();
     // The closed loop serves more than a hundred times as many; the host decides how close it comes to the rate.
@@ -80,8 +78,7 @@ fn two_runs_compare_and_several_directories_report_together() {
     let place = TestDir::new();
     for out in ["a", "b"] {
         let mut command = place.short_run("null", &["--set", "repeats=2"]);
-        let output = command.args(["--quiet"]).output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
+        ended(0, command.args(["--quiet"]));
         std::fs::rename(place.path("out"), place.path(out)).unwrap();
     }
     let output = place.rumba(&["compare", "a", "b"]).output().unwrap();
@@ -103,8 +100,7 @@ fn two_rocksdb_libraries_are_engines_of_one_experiment() {
     let copy = place.path("librocksdb-other.so");
     std::fs::copy(engines["source"].as_str().unwrap(), &copy).unwrap();
     let library = format!("rocksdb.zstd.library={}", copy.display());
-    let output = place.short_run("rocksdb,rocksdb.zstd", &["--set", &library]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("rocksdb,rocksdb.zstd", &["--set", &library]));
     let report = place.report();
     assert_ne!(report["trials"][0]["library"], report["trials"][1]["library"]);
     assert_eq!(report["trials"][1]["library"], copy.to_str().unwrap());
@@ -116,8 +112,7 @@ fn the_experiment_in_the_readme_is_read() {
     let experiment = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let place = TestDir::new();
     std::fs::write(place.path("readme.toml"), experiment).unwrap();
-    let output = place.rumba(&["run", "readme.toml", "--dry-run", "--allow-unlimited"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.rumba(&["run", "readme.toml", "--dry-run", "--allow-unlimited"]));
     assert!(text(&output).contains("24 trials"), "{}", text(&output));
 }
 
@@ -125,8 +120,7 @@ fn the_experiment_in_the_readme_is_read() {
 fn unsteady_warmup_ends_at_its_limit_with_a_reason() {
     let place = TestDir::new();
     let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "interval=200ms"];
-    let output = place.short_run("rocksdb", &sets).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("rocksdb", &sets));
     let report = place.report();
     let trial = &report["trials"][0];
     assert!(phase(trial, "warmup").unwrap()["seconds"].as_f64().unwrap() >= 2.0);
@@ -144,8 +138,7 @@ fn unsteady_warmup_ends_at_its_limit_with_a_reason() {
 fn warmup_knows_levels_if_the_engine_counts_compactions() {
     let place = TestDir::new();
     let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "rocksdb.statistics=true"];
-    let output = place.short_run("rocksdb", &sets).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("rocksdb", &sets));
     let report = place.report();
     let warnings = report["trials"][0]["warnings"].as_array().unwrap();
     assert!(!warnings.iter().any(|one| one["code"] == "warmup-levels-unknown"), "{warnings:?}");

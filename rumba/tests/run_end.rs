@@ -13,7 +13,7 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{TestDir, at_once, children, phase, text};
+use common::{TestDir, at_once, children, ended, phase, set, text};
 use rumba_lab::run::queue::{Queue, seed_of};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
@@ -43,9 +43,10 @@ impl Stalled {
 
     fn start_in(place: TestDir, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
-        for set in ["maxid1=500", "load_clients=2", "warmup=1s", "loops=1", "loop=5s", "clients=4"].iter().chain(more) {
-            command.args(["--set", set]);
-        }
+        set(
+            &mut command,
+            ["maxid1=500", "load_clients=2", "warmup=1s", "loops=1", "loop=5s", "clients=4"].iter().chain(more),
+        );
         let run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self { place, run }
     }
@@ -152,9 +153,7 @@ fn work_after_the_last_sample_counts_in_the_next_phase() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "sqlite", "--out", "out", "--quiet"]);
     let sets = ["maxid1=2000", "load_clients=2", "warmup=1s", "loops=1", "loop=1s", "clients=2", "rate=200000"];
-    for set in sets.into_iter().chain(["backlog=3s"]) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, sets.into_iter().chain(["backlog=3s"]));
     assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
     let report = place.report();
     let trial = &report["trials"][0];
@@ -308,8 +307,7 @@ fn arrivals_open_after_backlog_enter_no_percentile() {
 #[test]
 fn a_run_whose_operations_end_at_once_has_no_backlog_of_its_own() {
     let place = TestDir::new();
-    let output = place.short_run("null", &["--set", "rate=2000"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("null", &["--set", "rate=2000"]));
     let trial = place.report()["trials"][0].clone();
     assert!(phase(&trial, "backlog").is_none(), "{trial}");
     let (last, first) = (phase(&trial, "loop 2").unwrap(), phase(&trial, "loop 1").unwrap());

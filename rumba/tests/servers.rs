@@ -17,7 +17,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::{TestDir, phase, text};
+use common::{TestDir, ended, phase, set, text};
 use rumba_engine_api::engine::{EngineConfig, Form};
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
@@ -100,30 +100,6 @@ fn document_run_verifies_cleanly_and_matches_the_oracle() {
     conforms::conforms(engine.as_ref(), &config, &[1]);
 }
 
-/// Two families of servers in one experiment, for any user. Their trials ended with everything verified.
-fn run_next_to_each_other(place: &TestDir, mut run: Command) {
-    let output = run.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let report = place.report();
-    let trials = report["trials"].as_array().unwrap();
-    let engines: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
-    assert_eq!(engines, ["postgresql", "innodb"]);
-    for trial in trials {
-        assert_eq!(trial["status"], "done", "{trial}");
-        for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
-            assert_eq!(check["wrong"], 0, "{check}");
-        }
-    }
-    assert!(place.is_clean());
-}
-
-#[test]
-#[needs(PostgreSql, MariaDb)]
-fn servers_of_two_families_run_side_by_side() {
-    let place = TestDir::new();
-    run_next_to_each_other(&place, place.short_run("postgresql,innodb", &[]));
-}
-
 /// An unprivileged user, which exists on every Debian.
 const NO_USER: u32 = 65_534;
 
@@ -140,7 +116,18 @@ fn unprivileged_user_runs_two_server_families_together() {
     run.args(requested.get_args()).current_dir(place.path("")).uid(NO_USER).gid(NO_USER);
     run.env("XDG_STATE_HOME", place.path("state")).env("RUMBA_CACHE", place.path("cache"));
     run.env("HOME", place.path("")).env("TMPDIR", place.path("")).env("NO_COLOR", "1");
-    run_next_to_each_other(&place, run);
+    ended(0, &mut run);
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let engines: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines, ["postgresql", "innodb"]);
+    for trial in trials {
+        assert_eq!(trial["status"], "done", "{trial}");
+        for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
+            assert_eq!(check["wrong"], 0, "{check}");
+        }
+    }
+    assert!(place.is_clean());
 }
 
 /// The messages of servers about unknown or deprecated variables.
@@ -160,9 +147,7 @@ fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
     let place = TestDir::new();
     let what = format!("{engine} of {server}");
     let mut command = place.short_run(engine, &["--set", &format!("server={server}")]);
-    for set in more {
-        command.args(["--set", set]);
-    }
+    set(&mut command, more);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{what}: {}", text(&output));
     let report = place.report();
@@ -237,8 +222,7 @@ fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
         )
     };
     std::fs::write(place.path("kept.toml"), text_of(engine)).unwrap();
-    let output = place.rumba(&["run", "kept.toml", "--out", "out"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.rumba(&["run", "kept.toml", "--out", "out"]));
     let report = place.report();
     let trials: Vec<_> = report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").collect();
     assert_eq!(trials.len(), 4);
@@ -260,11 +244,8 @@ fn memory_at_the_end_of_the_loops_includes_every_session() {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "postgresql", "--out", "out", "--quiet"]);
     let small =
         ["maxid1=2000", "clients=16", "load_clients=2", "warmup=2s", "loops=2", "loop=2s", "server=postgresql@15"];
-    for set in small {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(&mut command, small);
+    ended(0, &mut command);
     let report = place.report();
     let trial = &report["trials"][0];
     let memory = |name: &str| phase(trial, name).unwrap()["rss_bytes"].as_f64().unwrap();
@@ -295,8 +276,7 @@ fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
     // No server listens there, so npm cannot fetch it.
     install.env("npm_config_registry", "http://127.0.0.1:1").env("npm_config_fetch_retries", "0");
-    let output = install.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let output = ended(1, install.env("RUMBA_CACHE", place.path("cache")));
     assert!(text(&output).contains("nothing was installed"), "{}", text(&output));
     assert_eq!(std::fs::read_dir(place.path("cache/servers")).unwrap().count(), 0);
 }
@@ -308,8 +288,7 @@ fn install_on_a_full_disk_suggests_another_location() {
     let disk = LoopDevice::at(&place.path("disk"), 4);
     fill(disk.path());
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
-    let output = install.env("RUMBA_CACHE", disk.path().join("cache")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let output = ended(1, install.env("RUMBA_CACHE", disk.path().join("cache")));
     assert!(text(&output).contains("device is full") && text(&output).contains("RUMBA_CACHE"), "{}", text(&output));
 }
 

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{TestDir, at_once, children, phase, stop_for, text};
+use common::{TestDir, at_once, children, phase, set, stop_for, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
@@ -42,9 +42,7 @@ impl Run {
 
     fn start_in(place: TestDir, engine: &'static str, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out", "out", "--quiet"]);
-        for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s"].iter().chain(more) {
-            command.args(["--set", set]);
-        }
+        set(&mut command, ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s"].iter().chain(more));
         let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self { place, child, engine }
     }

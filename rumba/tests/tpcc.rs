@@ -28,7 +28,7 @@ mod serializable;
 
 use std::task::{Context, Poll};
 
-use common::{TestDir, phase, text};
+use common::{TestDir, ended, phase, set, text};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_engine_api::setting::{Settings, Value};
@@ -65,9 +65,10 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     // A server prepares its statements first, and does far less until the kill than an embedded engine.
     let crash = if server.is_some() { "crash=1500ms" } else { "crash=1s" };
     let small = ["warehouses=2", "customers=60", "items=500", crash, "durability=sync"];
-    for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=500ms"]) {
-        command.args(["--set", set]);
-    }
+    set(
+        &mut command,
+        small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=500ms"]),
+    );
     command.args(["--set", &format!("statements={statements}")]);
     if statements == "grouped" && engine == "innodb" {
         command.args(["--set", "innodb.prepared=false"]);
@@ -75,8 +76,7 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     if let Some(server) = server {
         command.args(["--set", &format!("server={server}")]);
     }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, &mut command);
     let report = place.report();
     let trial = &report["trials"][0];
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
@@ -203,9 +203,7 @@ fn ungroupable_statements_are_refused_before_the_load() {
     for (engine, remedy) in [("innodb", "set prepared = false"), ("sqlite", "it is embedded and has no round trips")] {
         let place = TestDir::new();
         let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
-        for set in ["warehouses=1", "statements=grouped", "clients=1", "loops=1", "loop=1s"] {
-            command.args(["--set", set]);
-        }
+        set(&mut command, ["warehouses=1", "statements=grouped", "clients=1", "loops=1", "loop=1s"]);
         let output = command.output().unwrap();
         let words: String = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!output.status.success() && words.contains(remedy), "{engine}: {words}");
@@ -221,11 +219,11 @@ fn what_is_lost_is_counted_for_each_durability() {
     let mut command =
         place.rumba(&["run", "tpcc", "--engine", "rocksdb", "--out", "out", "--quiet", "--verify", "acid"]);
     let small = ["warehouses=2", "customers=60", "items=500", "crash=1s", "durability=sync,no-sync,none"];
-    for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"]) {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(
+        &mut command,
+        small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"]),
+    );
+    ended(0, &mut command);
     let report = place.report();
     let reported = text(&place.rumba(&["report", "out"]).output().unwrap());
     for durability in ["sync", "no-sync", "none"] {
@@ -255,14 +253,9 @@ fn what_is_lost_is_counted_for_each_durability() {
 fn terminals_key_before_they_enter() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out", "--quiet"]);
-    for set in ["warehouses=2", "customers=60", "items=500", "think=spec", "clients=20", "load_clients=1"] {
-        command.args(["--set", set]);
-    }
-    for set in ["warmup=0s", "loops=1", "loop=7s"] {
-        command.args(["--set", set]);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    set(&mut command, ["warehouses=2", "customers=60", "items=500", "think=spec", "clients=20", "load_clients=1"]);
+    set(&mut command, ["warmup=0s", "loops=1", "loop=7s"]);
+    ended(0, &mut command);
     let report = place.report();
     let trial = &report["trials"][0];
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);
@@ -294,8 +287,7 @@ fn each_warehouse_split_is_a_test_with_its_own_load() {
                 [[engine]]\nname = \"sqlite\"\n\
                 [[claim]]\ntext = \"Both work.\"\nholds = 'tpmC(\"sqlite/1x2\", 4) > 1 && tpmC(\"sqlite/2x1\", 4) > 1'\n";
     std::fs::write(place.path("splits.toml"), toml).unwrap();
-    let output = place.rumba(&["run", "splits.toml", "--out", "out", "--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.rumba(&["run", "splits.toml", "--out", "out", "--quiet"]));
     let report = place.report();
     let reported: Vec<String> = report["trials"]
         .as_array()

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
@@ -30,8 +30,7 @@ fn place() -> TestDir {
 
 /// Adds this many repeats at most; returns the output, and the results as JSON.
 fn run(place: &TestDir, args: &[&str]) -> (String, Value) {
-    let output = place.rumba(&[&["run", "experiment.toml", "--until-decided"], args].concat()).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    let output = ended(0, place.rumba(&[&["run", "experiment.toml", "--until-decided"], args].concat()));
     let report = place.rumba(&["report", "--json", "results"]).output().unwrap();
     (text(&output), serde_json::from_slice(&report.stdout).unwrap())
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{TestDir, text};
+use common::{TestDir, ended, text};
 use serde_json::Value;
 
 /// Runs `rumba` with these arguments; returns its exit code and its output.
@@ -16,8 +16,7 @@ fn said(place: &TestDir, args: &[&str]) -> (i32, String) {
 
 fn run(engines: &str, more: &[&str]) -> TestDir {
     let place = TestDir::new();
-    let output = place.fast_run(engines, more).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.fast_run(engines, more));
     place.undisturbed("out");
     place
 }

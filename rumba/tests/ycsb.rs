@@ -11,7 +11,7 @@ mod embedded;
 
 use std::task::{Context, Poll};
 
-use common::{TestDir, phase, text, two_at_a_time};
+use common::{TestDir, ended, phase, set, two_at_a_time};
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
@@ -47,17 +47,12 @@ fn runs(engine: &str, server: Option<&str>) {
 fn runs_with(more: &[&str], engine: &str, server: Option<&str>) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", engine, "--out", "out", "--quiet"]);
-    for set in ["profiles=\"a,b,c,d,e,f\"", "clients=4", "load_clients=2"] {
-        command.args(["--set", set]);
-    }
-    for set in ["warmup=100ms", "loops=1"].iter().chain(more) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, ["profiles=\"a,b,c,d,e,f\"", "clients=4", "load_clients=2"]);
+    set(&mut command, ["warmup=100ms", "loops=1"].iter().chain(more));
     if let Some(server) = server {
         command.args(["--set", &format!("server={server}")]);
     }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, &mut command);
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();
     let mut seen = 0;
@@ -100,8 +95,7 @@ fn the_core_workloads_run_over_brought_engines(engine: &'static str) {
 #[test]
 fn what_bf_tree_has_not_written_is_warned_of() {
     let place = TestDir::for_engines(false);
-    let output = place.short_run("bf-tree", &["--quiet"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, place.short_run("bf-tree", &["--quiet"]));
     let warnings = place.report()["trials"][0]["warnings"].to_string();
     assert!(warnings.contains("debt-unpaid") && warnings.contains("64.0 MiB at most"), "{warnings}");
 }

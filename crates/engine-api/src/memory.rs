@@ -44,7 +44,7 @@ pub struct MemoryUse {
 }
 
 impl MemoryNeed {
-    /// The builds of a table as `xtask memory-needs` writes it. Each line has the name, then MiB or bytes per byte,
+    /// The builds of the table `engines/memory-needs.txt`. Each line has the name, then MiB or bytes per byte,
     /// then details of the measurement.
     pub fn builds(table: &str) -> impl Iterator<Item = Self> {
         table.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {

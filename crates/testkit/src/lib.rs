@@ -23,6 +23,7 @@
 
 pub mod allocations;
 pub mod certificate;
+pub mod contract;
 pub mod corpus;
 pub mod cost;
 pub mod crash;
@@ -76,8 +77,8 @@ pub enum Run {
 pub struct Each {
     /// The argument of the test, and the suffix of its path: `every_engine_conforms::tree`.
     pub name: &'static str,
-    /// The need of this entry, in addition to the test's own needs.
-    pub need: Need,
+    /// The need of this entry, if any, in addition to the test's own needs.
+    pub need: Option<Need>,
 }
 
 /// The result of a test.

@@ -55,7 +55,7 @@ impl Case {
         }
         let case = |Each { name, need }| Self {
             path: format!("{}::{name}", test.path),
-            needs: [test.needs, &[need]].concat(),
+            needs: test.needs.iter().copied().chain(need).collect(),
             ..Self::of(test, Box::new(move || run(name)))
         };
         list.into_iter().map(case).collect()

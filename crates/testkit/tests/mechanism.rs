@@ -23,7 +23,7 @@ fn brought(variable: &'static str) -> Need {
 
 /// Cargo names its program and the directory of the package to each test that it runs.
 fn named_by_cargo() -> Vec<Each> {
-    let each = |name, variable| Each { name, need: brought(variable) };
+    let each = |name, variable| Each { name, need: Some(brought(variable)) };
     vec![each("one", "CARGO"), each("two", "CARGO_MANIFEST_DIR")]
 }
 
@@ -32,7 +32,7 @@ fn named_by_cargo() -> Vec<Each> {
 #[each(named_by_cargo)]
 fn example_for_each(name: &'static str) {
     let each = named_by_cargo().into_iter().find(|each| each.name == name);
-    assert_eq!(each.unwrap().need.missing(), None);
+    assert_eq!(each.unwrap().need.unwrap().missing(), None);
 }
 
 #[test]

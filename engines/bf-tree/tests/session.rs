@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
 use rumba_engine_bf_tree::BfTree;
+use rumba_testkit::crash::{self, Death, Writer};
+use rumba_testkit::key_value::{get, put, scan, session};
 
 const SPACES: [KeySpace; 2] = [
     KeySpace { name: "rows", scan_prefix: 0, derived: false },
@@ -42,32 +42,10 @@ fn reopen(dir: &Path, durability: Durability) -> Box<dyn Instance> {
     BfTree.reopen(dir, &config(durability), Schema::KeyValue(&SPACES)).unwrap()
 }
 
-fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
-    let Session::Kv(session) = instance.session().unwrap() else { panic!("it has keys and values") };
-    session
-}
-
-fn write(session: &mut dyn KvSession, space: usize, key: &[u8], value: Option<&[u8]>) {
-    session.begin().unwrap();
-    match value {
-        Some(value) => session.put(space, key, value).unwrap(),
-        None => session.delete(space, key).unwrap(),
-    }
-    session.commit().unwrap();
-}
-
-fn get(session: &mut dyn KvSession, space: usize, key: &[u8]) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    session.get(space, key, &mut value).unwrap().then_some(value)
-}
-
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn rows(session: &mut dyn KvSession, space: usize) -> Rows {
-    let mut rows = Rows::new();
-    let all = Scan { from: &[], to: &[0xff; 8], limit: usize::MAX };
-    session.scan(space, all, &mut |key, value| drop(rows.insert(key.to_vec(), value.to_vec()))).unwrap();
-    rows
+    scan(session, space, &[], &[0xff; 8], usize::MAX).into_iter().collect()
 }
 
 /// A step of a linear congruential generator.
@@ -81,11 +59,13 @@ fn fill(session: &mut dyn KvSession, right: &mut [Rows; 2], state: &mut u64, wri
     for _ in 0..writes {
         let (space, key) = (next(state) as usize % 2, format!("key{:05}", next(state) % 2000).into_bytes());
         if next(state).is_multiple_of(4) {
-            write(session, space, &key, None);
+            session.begin().unwrap();
+            session.delete(space, &key).unwrap();
+            session.commit().unwrap();
             right[space].remove(&key);
         } else {
             let value = vec![b'a' + (next(state) % 26) as u8; 1 + next(state) as usize % 900];
-            write(session, space, &key, Some(&value));
+            put(session, space, &key, &value);
             right[space].insert(key, value);
         }
     }
@@ -125,12 +105,8 @@ fn scan_ends_at_the_given_bound() {
     batch.push(OTHERS, &3_u32.to_be_bytes(), b"other");
     session.load(&batch).unwrap();
     let mut scan = |from: u32, to: u32, limit| {
-        let (from, to) = (from.to_be_bytes(), to.to_be_bytes());
-        let mut keys = Vec::new();
-        let mut visit = |key: &[u8], _: &[u8]| keys.push(u32::from_be_bytes(key.try_into().unwrap()));
-        let visited = session.scan(ROWS, Scan { from: &from, to: &to, limit }, &mut visit).unwrap();
-        assert_eq!(visited, keys.len());
-        keys
+        let rows = scan(&mut *session, ROWS, &from.to_be_bytes(), &to.to_be_bytes(), limit);
+        rows.iter().map(|(key, _)| u32::from_be_bytes(key[..].try_into().unwrap())).collect::<Vec<_>>()
     };
     assert_eq!(scan(10, 14, 100), [10, 11, 12, 13]);
     assert_eq!(scan(10, 14, 2), [10, 11]);
@@ -153,7 +129,7 @@ fn one_key_is_written_and_a_second_is_refused() {
     }
     session.rollback().unwrap();
     assert_eq!(get(&mut *session, ROWS, b"a"), None);
-    write(&mut *session, ROWS, b"a", Some(b"33"));
+    put(&mut *session, ROWS, b"a", b"33");
     session.begin().unwrap();
     session.delete(ROWS, b"a").unwrap();
     assert_eq!(get(&mut *session, ROWS, b"a"), None, "its own delete");
@@ -165,7 +141,7 @@ fn one_key_is_written_and_a_second_is_refused() {
         let error = session.commit().unwrap_err().to_string();
         assert!(error.contains(setting), "{error}");
     }
-    write(&mut *session, ROWS, b"a", Some(b"44"));
+    put(&mut *session, ROWS, b"a", b"44");
 }
 
 #[test]
@@ -211,7 +187,7 @@ fn clients_wait_for_room_when_the_log_segment_is_full() {
     let put = |client: u32| {
         let mut session = session(&*instance);
         for row in 0..WRITES {
-            write(&mut *session, ROWS, &(row * CLIENTS + client).to_be_bytes(), Some(&[7; 1000]));
+            put(&mut *session, ROWS, &(row * CLIENTS + client).to_be_bytes(), &[7; 1000]);
         }
     };
     std::thread::scope(|scope| {
@@ -232,80 +208,57 @@ fn smallest_segment_fits_longest_record_at_any_offset() {
     let mut session = session(&*instance);
     for row in 0..200_u32 {
         for length in [900, 1870, 40, 1100] {
-            write(&mut *session, ROWS, &row.to_be_bytes(), Some(&vec![7; length]));
+            put(&mut *session, ROWS, &row.to_be_bytes(), &vec![7; length]);
         }
     }
     drop(session);
     instance.close().unwrap();
 }
 
-const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
-const DURABILITY: &str = "RUMBA_TEST_CRASH_DURABILITY";
-const COMMITS: usize = 2000;
-
-/// Starts a child that writes rows, kills it after [`COMMITS`] acknowledged rows, and returns the acknowledged number.
-fn kill_a_writer(dir: &Path, durability: Durability) -> u32 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "write_until_killed", "--ignored", "--nocapture"])
-        .env(DIRECTORY, dir)
-        .env(DURABILITY, durability.name())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Keep the pipe open until the child is dead, so that the kill ends it and not a closed pipe.
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut rows =
-        lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("row ")?.parse::<u32>().ok());
-    let acknowledged = rows.nth(COMMITS - 1).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    rows.last().unwrap_or(acknowledged)
-}
-
-fn are_there(session: &mut dyn KvSession, last: u32) {
+fn are_there(session: &mut dyn KvSession, last: u64) {
     for row in 1..=last {
         let value = get(session, ROWS, &row.to_be_bytes());
-        assert_eq!(value.as_deref(), Some(&row.to_le_bytes().repeat(25)[..]), "row {row} of {last}");
+        assert_eq!(value, Some(row.to_le_bytes().repeat(12)), "row {row} of {last}");
     }
 }
+
+const WRITER: &str = "write_until_killed";
 
 #[test]
 fn wal_keeps_acknowledged_writes_after_two_kills() {
     let dir = tempfile::tempdir().unwrap();
-    let first = kill_a_writer(dir.path(), Durability::NoSync);
-    let instance = reopen(dir.path(), Durability::NoSync);
-    are_there(&mut *session(&*instance), first);
-    instance.close().unwrap();
-    // This time there is a snapshot in addition to the log.
-    let second = kill_a_writer(dir.path(), Durability::NoSync);
-    assert!(second >= first + COMMITS as u32);
-    let instance = reopen(dir.path(), Durability::NoSync);
-    are_there(&mut *session(&*instance), second);
-    instance.close().unwrap();
+    let mut before = 0;
+    // The second time there is a snapshot in addition to the log.
+    for _ in 0..2 {
+        crash::kill(WRITER, dir.path(), &config(Durability::NoSync), Death::InTheMidst);
+        let instance = reopen(dir.path(), Durability::NoSync);
+        let mut session = session(&*instance);
+        are_there(&mut *session, before + crash::ROWS);
+        before = rows(&mut *session, ROWS).len() as u64;
+        drop(session);
+        instance.close().unwrap();
+    }
 }
 
 #[test]
 fn kill_without_wal_loses_all_data_and_reports_it() {
     let dir = tempfile::tempdir().unwrap();
-    kill_a_writer(dir.path(), Durability::None);
+    crash::kill(WRITER, dir.path(), &config(Durability::None), Death::InTheMidst);
     let refused = BfTree.reopen(dir.path(), &config(Durability::None), Schema::KeyValue(&SPACES));
     let Err(error) = refused else { panic!("it opened what is not whole") };
     assert!(error.to_string().contains("snapshot is missing"), "{error}");
 }
 
 #[test]
-#[ignore = "run by the tests above in a process of its own"]
+#[ignore = "run by the tests above in a separate process"]
 fn write_until_killed() {
-    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let requested = std::env::var(DURABILITY).unwrap();
-    let (_, durability) = Durability::NAMES.into_iter().find(|(name, _)| *name == requested).unwrap();
-    let dir = Path::new(&dir);
+    let Some(writer) = Writer::requested() else { return };
+    let (dir, durability) = (writer.dir.as_path(), writer.config.durability);
     let instance = if dir.join("snapshot").exists() { reopen(dir, durability) } else { open(dir, durability) };
     let mut session = session(&*instance);
-    let first = rows(&mut *session, ROWS).len() as u32 + 1;
-    let mut out = std::io::stdout().lock();
-    for row in first.. {
-        write(&mut *session, ROWS, &row.to_be_bytes(), Some(&row.to_le_bytes().repeat(25)));
-        writeln!(out, "row {row}").unwrap();
-    }
+    let before = rows(&mut *session, ROWS).len() as u64;
+    writer.write(|row| {
+        let row = before + row;
+        put(&mut *session, ROWS, &row.to_be_bytes(), &row.to_le_bytes().repeat(12));
+    })
 }

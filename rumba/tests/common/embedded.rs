@@ -16,7 +16,7 @@ pub fn here() -> Vec<Box<dyn Engine>> {
 /// Engines whose library the user must provide, for `#[each(embedded::brought)]`. Each has a separate test, which shows
 /// as ignored if the library is missing.
 pub fn brought() -> Vec<Each> {
-    let each = |info: &EngineInfo| Some(Each { name: info.name, need: Need::ExternalLibrary(info.brought?) });
+    let each = |info: &EngineInfo| Some(Each { name: info.name, need: Some(Need::ExternalLibrary(info.brought?)) });
     engines(|_| true).iter().filter_map(|engine| each(engine.info())).collect()
 }
 

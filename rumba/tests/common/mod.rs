@@ -1,6 +1,8 @@
 //! Shared code of the binary's tests.
 #![allow(dead_code)] // Each test file uses its part.
 
+use std::borrow::BorrowMut;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -174,8 +176,36 @@ pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
+/// The output of a command that ends with this exit code.
+pub fn ended(code: i32, mut command: impl BorrowMut<Command>) -> Output {
+    let output = command.borrow_mut().output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{:?}\n{}", command.borrow_mut(), text(&output));
+    output
+}
+
+/// Adds `--set` with each of these.
+pub fn set<S: AsRef<OsStr>>(mut command: impl BorrowMut<Command>, sets: impl IntoIterator<Item = S>) {
+    for one in sets {
+        command.borrow_mut().arg("--set").arg(one);
+    }
+}
+
 pub fn phase<'a>(trial: &'a Value, name: &str) -> Option<&'a Value> {
     trial["phases"].as_array().unwrap().iter().find(|phase| phase["phase"] == name)
+}
+
+/// Checks a trial of TPC-C whose server was lost in the loop and returned: clients reconnected, the transactions in
+/// progress failed, and the data is consistent.
+pub fn survived_a_lost_server(trial: &Value, case: &str) {
+    assert_eq!(trial["failure"], Value::Null, "{case}: {trial}");
+    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
+    assert!(checks.len() == 16 && checks.iter().all(|check| check["wrong"] == 0), "{case}: {checks:?}");
+    let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
+    let reconnects = counters.iter().find(|gauge| gauge["name"] == "client_reconnects").unwrap();
+    assert!(reconnects["value"].as_f64().unwrap() >= 2.0, "{case}: {reconnects}");
+    let types = phase(trial, "loop 1").unwrap()["op_types"].as_object().unwrap();
+    let failed: u64 = types.values().map(|op| op["errors"].as_u64().unwrap_or_default()).sum();
+    assert!(failed > 0, "{case}: what was cut off counts as failed");
 }
 
 /// Compiles `twice`, a C module for Lua with a function that doubles an integer.

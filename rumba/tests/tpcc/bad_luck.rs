@@ -19,9 +19,7 @@ fn run_on(place: &TestDir, server: &Existing, out: &str, warehouses: &str, more:
     let mut command = place.rumba(&["run", "tpcc", "--engine", "innodb", "--out", out, "--quiet"]);
     let dsn = server.dsn("lab", "");
     let small = ["clients=2", "load_clients=2", "warmup=0s", "loops=1", "loop=300ms"];
-    for set in small.iter().chain(&[warehouses, &dsn]).chain(more) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, small.iter().chain(&[warehouses, &dsn]).chain(more));
     command.env("RUMBA_MYSQL_PASSWORD", PASSWORD);
     command
 }
@@ -66,8 +64,7 @@ fn killed_load_is_repeated_at_the_requested_scale() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(!server.fetch("SHOW TABLES FROM lab").is_empty(), "it has left its tables");
-    let output = run_on(&place, &server, "out", "warehouses=1", &["customers=60", "items=500"]).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, run_on(&place, &server, "out", "warehouses=1", &["customers=60", "items=500"]));
     let report = place.report();
     let trial = &report["trials"][0];
     for proof in ["verify load", "verify"] {

@@ -1,7 +1,7 @@
 //! The number of clients that the data allows. More terminals than its warehouses have are refused, and so are fewer
 //! clients than it has sets, before anything is made.
 
-use super::{TestDir, text};
+use super::{TestDir, set, text};
 
 /// Guards against wasted hours: no load is made for more clients than its data allows.
 #[test]
@@ -9,9 +9,7 @@ fn excess_terminals_are_refused_before_the_load() {
     let place = TestDir::new();
     let run = |clients: &str, more: &[&str]| {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
-        for set in ["warehouses=2", "data_sets=2", "think=spec", clients] {
-            command.args(["--set", set]);
-        }
+        set(&mut command, ["warehouses=2", "data_sets=2", "think=spec", clients]);
         command.args(more).output().unwrap()
     };
     for more in [&[][..], &["--dry-run"]] {
@@ -33,9 +31,7 @@ fn fewer_clients_than_data_sets_are_refused() {
     let place = TestDir::new();
     let run = |requested: &[&str], more: &[&str]| {
         let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out"]);
-        for set in ["customers=20", "items=200"].iter().chain(requested) {
-            command.args(["--set", set]);
-        }
+        set(&mut command, ["customers=20", "items=200"].iter().chain(requested));
         command.args(more).output().unwrap()
     };
     let ten = ["warehouses=1", "data_sets=10"];

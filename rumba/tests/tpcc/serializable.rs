@@ -1,19 +1,16 @@
 //! At SERIALIZABLE a server refuses transactions that it cannot serialise, even those that only read rows written by
 //! others. They are retried and counted by the server's error code, and the data stays consistent.
 
-use super::{CHECKS, TestDir, phase, text, total};
+use super::{CHECKS, TestDir, ended, phase, set, total};
 
 /// Eight clients in one small warehouse conflict all the time; `refusal` is the server's message.
 fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
     let small = ["warehouses=1", "customers=20", "items=200", "statements=batched", "clients=8", "load_clients=1"];
-    for set in small.into_iter().chain(["warmup=100ms", "loops=1", "loop=2s"]) {
-        command.args(["--set", set]);
-    }
+    set(&mut command, small.into_iter().chain(["warmup=100ms", "loops=1", "loop=2s"]));
     command.args(["--set", &format!("server={server}"), "--set", &format!("{engine}.isolation=serializable")]);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    ended(0, &mut command);
     let report = place.report();
     let trial = &report["trials"][0];
     assert_eq!(trial["status"], "done", "{}", trial["failure"]);

@@ -93,7 +93,7 @@ mod tests {
         let text = page(&format!("before\n{BEGIN}stale\n{END}after\n"), &seeds).unwrap();
         assert!(text.starts_with("before\n") && text.ends_with("after\n") && !text.contains("stale"), "{text}");
         assert!(text.contains("seed 1: 10 cases, 1 with a miss; seed 2"), "{text}");
-        assert!(text.contains("| 20 | 2 | an interrupt keeps"), "{text}");
+        assert!(text.contains("| 20 | 2 | every termination signal keeps"), "{text}");
         assert_eq!(page(&text, &seeds).unwrap(), text, "once more changes nothing");
         assert_eq!(page("no marks", &seeds), None);
     }

@@ -53,6 +53,7 @@ const fn reported(promise: Promise, words: &'static str, file: &'static str, tes
 }
 
 const BAD_LUCK: &str = "rumba/tests/bad_luck.rs";
+const RESULTS: &str = "rumba/tests/results.rs";
 const SERVERS: &str = "rumba/tests/mysql_bad_luck.rs";
 const MEMORY: &str = "rumba/tests/memory.rs";
 
@@ -62,8 +63,8 @@ pub static PROMISES: &[PromiseEntry] = &[
         Promise::Interrupted,
         "INT, TERM, HUP and QUIT end a run with exit code 130. The results so far are kept, nothing is left, and \
          `rumba run --resume` goes on.",
-        BAD_LUCK,
-        "an_interrupt_keeps_what_was_measured_and_exits_130",
+        "rumba/tests/hostile.rs",
+        "every_termination_signal_keeps_results_and_leaves_nothing",
     ),
     reported(
         Promise::Killed,
@@ -100,8 +101,8 @@ pub static PROMISES: &[PromiseEntry] = &[
     reported(
         Promise::ResultsDisk,
         "A full disk below the results ends the trial at once; at most one interval of what was measured is lost.",
-        "rumba/tests/faults.rs",
-        "a_full_disk_below_the_results_costs_an_interval",
+        RESULTS,
+        "full_results_disk_loses_at_most_one_interval",
     ),
     reported(
         Promise::ResultsGone,
@@ -112,8 +113,8 @@ pub static PROMISES: &[PromiseEntry] = &[
     reported(
         Promise::OneWriter,
         "Two runs never write to one directory: the second one is refused, and without `--out` each has its own.",
-        "rumba/tests/faults.rs",
-        "two_runs_never_share_a_directory",
+        RESULTS,
+        "concurrent_run_into_one_directory_is_refused_by_name",
     ),
     reported(
         Promise::Readable,
@@ -125,8 +126,8 @@ pub static PROMISES: &[PromiseEntry] = &[
     reported(
         Promise::Untouched,
         "What others put in rumba's way is refused and not touched, nor what it leads to.",
-        BAD_LUCK,
-        "foreign_data_directory_is_refused_and_unchanged",
+        "rumba/tests/data_places.rs",
+        "data_directory_of_embedded_engines_is_exclusive",
     ),
     reported(
         Promise::Early,

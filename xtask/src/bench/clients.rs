@@ -1,190 +1,172 @@
-//! The cost of driving a server: rumba's clients next to sysbench, in turns, in one run.
+//! The cost of driving a server: rumba's clients next to other clients, in turns, in one run.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use super::floor::loop_us;
-use super::measure::{Bench, Spread, callgrind, json, number};
-use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, pinned, point_selects};
+use serde_json::Value;
+
+use super::measure::{Bench, Spread, json, number};
+use super::servers::{Cores, SYSBENCH, Server, Sysbench, Whose, Window, cpu_us, pinned, point_selects};
 use super::{Failure, Line};
 
 /// The warmup that sysbench needs with 256 threads and more before a comparison.
 const SYSBENCH_WARMUP: Duration = Duration::from_secs(10);
 /// The number of windows of each program, in turns.
-pub const REPEATS: usize = 3;
+const REPEATS: usize = 3;
 /// Seconds of a window.
-pub const WINDOW_S: u32 = 2;
+const WINDOW_S: u32 = 2;
 
 /// rumba's side of a comparison, as `wire_clients` reports it.
-pub struct Own {
+struct Own {
     /// The work in the window.
-    pub window: Window,
+    window: Window,
     p50_ms: f64,
     /// The driver that ran the clients.
-    pub driver: String,
+    driver: String,
 }
 
 impl Own {
     /// Runs it for a window.
-    pub fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
+    fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), &bench.example("wire_clients"));
         let reported = json(command.arg(&server.socket).args(args))?;
-        let figure = |name: &str| number(&reported[name]);
-        let window =
-            Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? };
         let driver = reported["driver"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { window, p50_ms: figure("p50_ms")?, driver })
+        Ok(Self { window: window(&reported)?, p50_ms: number(&reported["p50_ms"])?, driver })
     }
 }
 
-/// rumba and sysbench at one number of clients.
-struct Compared {
-    clients: u32,
-    /// rumba's CPU per query over sysbench's.
-    cpu_ratio: Spread,
-    cpu_us: [Spread; 2],
-    /// rumba's queries per second over sysbench's.
-    rate_ratio: Spread,
-    rates: [Spread; 2],
-    driver: String,
-}
+/// The number of connections in a comparison.
+const CLIENTS: u32 = 64;
 
-/// The arguments of `wire_clients` in a comparison.
+/// The arguments of `wire_clients` and of the minimal loop.
 pub fn arguments(clients: u32) -> Vec<String> {
     vec![format!("clients={clients}"), "warmup=1".into(), format!("seconds={WINDOW_S}")]
 }
 
-/// Alternates between the two; each ratio is of neighbours in time.
-fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32) -> Result<Compared, Failure> {
-    let sysbench = Sysbench::start(&[SYSBENCH.as_ref()], &point_selects(server), cores, clients, SYSBENCH_WARMUP)?;
-    let mut pairs = Vec::new();
-    for _ in 0..REPEATS {
-        let peer = sysbench.window(WINDOW_S)?;
-        pairs.push((Own::run(bench, server, cores, &arguments(clients))?, peer));
-    }
-    let over = |of: &dyn Fn(&(Own, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
-    let driver = pairs[0].0.driver.clone();
-    Ok(Compared {
-        clients,
-        cpu_ratio: over(&|(own, peer)| own.window.cpu_us_per_query / peer.cpu_us_per_query),
-        cpu_us: [over(&|(own, _)| own.window.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
-        rate_ratio: over(&|(own, peer)| own.window.queries_per_s / peer.queries_per_s),
-        rates: [over(&|(own, _)| own.window.queries_per_s), over(&|(_, peer)| peer.queries_per_s)],
-        driver,
-    })
+/// A minimal loop of `epoll_wait`, `recv` and `send`, for a window. The server has separate cores, so no client can use
+/// less CPU than this loop.
+pub fn minimal_loop(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Window, Failure> {
+    window(&json(pinned(cores.clients.as_ref(), &bench.example("minimal_loop")).arg(&server.socket).args(args))?)
 }
 
-impl Compared {
-    fn command(&self, cores: &Cores) -> String {
-        let own = format!("wire_clients SOCKET {}", arguments(self.clients).join(" "));
-        format!("{own}; in turns with sysbench oltp_point_select --threads={} ({})", self.clients, cores.reported())
-    }
-
-    /// Without a goal it is reported.
-    fn cpu(&self, what: &str, most: Option<f64>, cores: &Cores) -> Line {
-        let [own, peer] = self.cpu_us.map(|cpu| cpu.median);
-        let ratio = self.cpu_ratio.reported(2);
-        Line {
-            what: format!("client CPU per query against {what}, {} connections, ratio to sysbench", self.clients),
-            goal: most.map_or_else(|| "reported".to_owned(), |most| format!("≤ {most:.2}")),
-            measured: format!("{ratio}; {own:.2} µs over {peer:.2} µs; {}", self.driver),
-            met: most.map(|most| self.cpu_ratio.median <= most),
-            command: self.command(cores),
-        }
-    }
-
-    fn rate(&self, what: &str, least: f64, cores: &Cores) -> Line {
-        let [own, peer] = self.rates.map(|rate| rate.median);
-        let ratio = self.rate_ratio.reported(2);
-        Line {
-            what: format!("queries per second against {what}, {} connections, ratio to sysbench", self.clients),
-            goal: format!("≥ {least:.1}"),
-            measured: format!("{ratio}; {own:.0} over {peer:.0}; {}", self.driver),
-            met: Some(self.rate_ratio.median >= least),
-            command: self.command(cores),
-        }
-    }
+fn window(reported: &Value) -> Result<Window, Failure> {
+    let figure = |name: &str| number(&reported[name]);
+    Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
 
-/// A point select, or a find by _id, whose instructions are counted.
-pub struct PointSelect {
-    /// The name of the call.
-    pub call: &'static str,
-    /// The arguments of the null server.
-    pub speak: &'static [&'static str],
-    /// The example that sends them over one session and does nothing else.
-    pub session: &'static str,
-    /// The arguments of `wire_clients`.
-    pub clients: &'static [&'static str],
-    /// The server family, for a line's name.
-    pub of: &'static str,
-    /// The instructions that the session may take.
-    pub most: f64,
-    /// The program that the goal is compared with.
-    pub adjacent: &'static str,
+/// The most client CPU per query, as a ratio.
+enum Goal {
+    /// To a minimal loop in the same run.
+    Loop(f64),
+    /// To the peer, for a protocol that the loop does not speak.
+    Peer(f64),
 }
 
-impl PointSelect {
-    /// The session's instructions, which have a goal; and those of the same work within the harness.
-    pub fn instructions(&self, bench: &Bench) -> Result<Vec<Line>, Failure> {
-        const QUERIES: u64 = 50_000;
-        let server = Server::null(bench, &Cores::FREE, &[self.speak, &["--threads", "1"]].concat())?;
-        let session = callgrind(QUERIES, &|command, queries| {
-            command.arg(bench.example(self.session)).arg(&server.socket).arg(queries.to_string());
-        })?;
-        let whole = callgrind(QUERIES, &|command, queries| {
-            command.arg(bench.example("wire_clients")).arg(&server.socket).args(self.clients);
-            command.arg(format!("queries={queries}"));
-        })?;
-        let twice = 2 * QUERIES;
-        let given: String = self.clients.iter().map(|word| format!("{word} ")).collect();
-        Ok(vec![
-            Line {
-                what: format!("user instructions per {}{}: sent and answered by a session", self.call, self.of),
-                goal: format!("≤ {:.0}{}", self.most, self.adjacent),
-                measured: format!("{session:.0} instructions"),
-                met: Some(session <= self.most),
-                command: format!(
-                    "valgrind --tool=callgrind {} SOCKET {twice}, less the same with {QUERIES}",
-                    self.session
-                ),
-            },
-            Line {
-                what: format!("the same{}, drawn, timed and recorded by a client", self.of),
-                goal: "reported".into(),
-                measured: format!("{whole:.0} instructions"),
-                met: None,
-                command: format!(
-                    "valgrind --tool=callgrind wire_clients SOCKET {given}queries={twice}, less the same with {QUERIES}"
-                ),
-            },
-        ])
-    }
+/// A protocol, and the client that rumba's is compared with.
+struct Comparison {
+    protocol: &'static str,
+    peer: &'static str,
+    /// The peer's command, for the page.
+    peer_command: String,
+    goal: Goal,
 }
 
-/// The name of the operation of SQL clients.
-pub const PREPARED: &str = "prepared point select";
-
-/// Instructions of a point select.
-pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    let adjacent = " (sysbench 1.0.20: 4,303)";
-    PointSelect { call: PREPARED, speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, adjacent }
-        .instructions(bench)
-}
-
-/// With a server that has almost no cost, only the client is measured.
-pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
+/// Prepared point selects over MySQL's protocol, next to sysbench.
+pub fn mysql(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let server = Server::null(bench, &cores, &[])?;
-    let mut lines = Vec::new();
-    for (clients, most_cpu, least_rate) in [(8, 0.50, None), (64, 0.30, Some(3.0)), (256, 0.25, Some(3.0))] {
-        let compared = compare(bench, &server, &cores, clients)?;
-        let floor = loop_us(bench, &server.socket, &cores, &arguments(clients))?;
-        let mut line = compared.cpu("the null server", Some(most_cpu), &cores);
-        line.measured += &format!("; a minimal loop {floor:.2} µs");
-        lines.push(line);
-        lines.extend(least_rate.map(|least| compared.rate("the null server", least, &cores)));
+    let sysbench = Sysbench::start(&[SYSBENCH.as_ref()], &point_selects(&server), &cores, CLIENTS, SYSBENCH_WARMUP)?;
+    let peer_command = format!("sysbench oltp_point_select --threads={CLIENTS}");
+    Comparison { protocol: "mysql", peer: SYSBENCH, peer_command, goal: Goal::Loop(1.25) }.measure(
+        bench,
+        &server,
+        &cores,
+        &|| sysbench.window(WINDOW_S),
+    )
+}
+
+/// The same over PostgreSQL's protocol, next to pgbench.
+pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &["--protocol", "postgresql"])?;
+    let script = bench.path("point-select.sql");
+    std::fs::write(&script, "\\set id random(1, 100000)\nSELECT c FROM sbtest1 WHERE id = :id;\n")?;
+    let (short, long) = (WINDOW_S, 3 * WINDOW_S);
+    let peer_command = format!("pgbench -n -M prepared -c {CLIENTS} -j 1 -T {long} less -T {short}");
+    Comparison { protocol: "postgresql", peer: "pgbench", peer_command, goal: Goal::Loop(1.25) }.measure(
+        bench,
+        &server,
+        &cores,
+        &|| pgbench(&server, &cores, &script),
+    )
+}
+
+/// Documents found by id over MongoDB's protocol, next to the official Rust driver.
+pub fn mongodb(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const DRIVER: &str = "mongodb-driver";
+    let driver = bench.peer(DRIVER)?;
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &["--protocol", "mongodb"])?;
+    let peer_command = format!("{DRIVER} SOCKET {}", arguments(CLIENTS).join(" "));
+    Comparison { protocol: "mongodb", peer: "the official Rust driver", peer_command, goal: Goal::Peer(0.40) }.measure(
+        bench,
+        &server,
+        &cores,
+        &|| window(&json(pinned(cores.clients.as_ref(), &driver).arg(&server.socket).args(arguments(CLIENTS)))?),
+    )
+}
+
+impl Comparison {
+    /// Takes turns; each ratio is of neighbours in time.
+    fn measure(
+        &self,
+        bench: &Bench,
+        server: &Server,
+        cores: &Cores,
+        peer: &dyn Fn() -> Result<Window, Failure>,
+    ) -> Result<Vec<Line>, Failure> {
+        let protocol = (self.protocol != "mysql").then(|| format!("protocol={}", self.protocol));
+        let args: Vec<String> = protocol.into_iter().chain(arguments(CLIENTS)).collect();
+        let (mut turns, mut floors) = (Vec::new(), Vec::new());
+        for _ in 0..REPEATS {
+            let peer = peer()?;
+            let own = Own::run(bench, server, cores, &args)?;
+            if let Goal::Loop(_) = self.goal {
+                let floor = minimal_loop(bench, server, cores, &args)?;
+                floors.push(own.window.cpu_us_per_query / floor.cpu_us_per_query);
+            }
+            turns.push((own, peer));
+        }
+        let over = |of: &dyn Fn(&(Own, Window)) -> f64| Spread::of(turns.iter().map(of).collect());
+        let cpu = over(&|(own, peer)| own.window.cpu_us_per_query / peer.cpu_us_per_query);
+        let rate = over(&|(own, peer)| own.window.queries_per_s / peer.queries_per_s);
+        let own_us = over(&|(own, _)| own.window.cpu_us_per_query);
+        let (judged, most, to) = match self.goal {
+            Goal::Loop(most) => (Spread::of(floors), most, "a minimal loop"),
+            Goal::Peer(most) => (cpu, most, self.peer),
+        };
+        Ok(vec![Line {
+            what: format!("client CPU per query, {}, null server, {CLIENTS} connections, ratio to {to}", self.protocol),
+            goal: format!("≤ {most:.2}"),
+            measured: format!(
+                "{}; {:.2} µs; CPU {} and queries per second {} times those of {}; {}",
+                judged.reported(2),
+                own_us.median,
+                cpu.reported(2),
+                rate.reported(2),
+                self.peer,
+                turns[0].0.driver
+            ),
+            met: Some(judged.median <= most),
+            command: format!(
+                "wire_clients SOCKET {}; in turns with {} ({})",
+                args.join(" "),
+                self.peer_command,
+                cores.reported()
+            ),
+        }])
     }
-    Ok(lines)
 }
 
 /// Whether clients that share a thread measure the server's time and not each other's. The server's time is how long it
@@ -218,4 +200,35 @@ pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
             cores.reported()
         ),
     }])
+}
+
+/// The path of pgbench in Debian 12.
+const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
+
+/// pgbench's prepared point selects in a window: the work in three windows less the work in one. Connecting, preparing
+/// and the first cold queries are therefore excluded.
+fn pgbench(server: &Server, cores: &Cores, script: &Path) -> Result<Window, Failure> {
+    let [short, long] = [1, 3].map(|windows| pgbench_for(server, cores, script, windows * WINDOW_S));
+    let ((few, short_us), (many, long_us)) = (short?, long?);
+    let queries = many - few;
+    Ok(Window { queries_per_s: queries / f64::from(2 * WINDOW_S), cpu_us_per_query: (long_us - short_us) / queries })
+}
+
+/// Its queries in this many seconds, and its total CPU time in microseconds. It has one thread, which its documentation
+/// recommends for one core.
+fn pgbench_for(server: &Server, cores: &Cores, script: &Path, seconds: u32) -> Result<(f64, f64), Failure> {
+    let directory = server.socket.parent().ok_or("a socket has a directory")?;
+    let mut command: Command = pinned(cores.clients.as_ref(), Path::new(PGBENCH));
+    command.arg("-h").arg(directory).args(["-p", "5432", "-U", "root", "-n", "-M", "prepared", "-j", "1"]);
+    command.args(["-c", &CLIENTS.to_string(), "-T", &seconds.to_string(), "-f"]).arg(script).arg("sbtest");
+    let before = cpu_us("self", Whose::Children)?;
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let spent_us = cpu_us("self", Whose::Children)? - before;
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    const COUNT: &str = "number of transactions actually processed:";
+    let line = reported.lines().find_map(|line| line.strip_prefix(COUNT)).ok_or_else(|| {
+        format!("{command:?} does not say `{COUNT}`: {reported}{}", String::from_utf8_lossy(&output.stderr))
+    })?;
+    let queries = line.trim_start().split([' ', '/']).next().unwrap_or_default().parse()?;
+    Ok((queries, spent_us))
 }

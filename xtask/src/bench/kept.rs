@@ -108,7 +108,7 @@ mod tests {
             MeasurementStore::read(dir.path()).unwrap().put(step, &[line(measured)], json!({ "cpus": "2" })).unwrap();
         };
         put("delay", "1 ns");
-        put("recording", "2 ns");
+        put("harness", "2 ns");
         put("delay", "3 ns");
         let page = std::fs::read_to_string(dir.path().join(PAGE)).unwrap();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| a cost")).collect();

@@ -2,13 +2,10 @@
 //! `--write` stores it in docs/performance.json, from which docs/performance.md is made.
 
 mod clients;
-mod floor;
 mod harness;
 mod kept;
 mod measure;
-mod mongodb;
 mod page;
-mod postgresql;
 mod scripts;
 mod servers;
 mod suite;
@@ -40,18 +37,12 @@ type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
 /// All measurements by name and in order, with the examples that they run next to `rumba`.
 pub const STEPS: &[(&str, Step, &[&str])] = &[
-    ("recording", harness::recording, &["record_cost"]),
     ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
     ("harness", harness::harness, &[]),
-    ("ycsb", harness::ycsb, &[]),
-    ("select-instructions", clients::instructions, &["point_select", "wire_clients"]),
-    ("null-server", clients::null_server, &["wire_clients", "minimal_loop"]),
-    ("postgresql-instructions", postgresql::instructions, &["point_select_postgresql", "wire_clients"]),
-    ("postgresql-null-server", postgresql::null_server, &["wire_clients", "minimal_loop"]),
-    ("mongodb-instructions", mongodb::instructions, &["find_by_id", "wire_clients"]),
-    ("mongodb-null-server", mongodb::null_server, &["wire_clients"]),
-    ("script-instructions", scripts::instructions, &["script_cost"]),
-    ("script-null-server", scripts::null_server, &["minimal_loop"]),
+    ("mysql", clients::mysql, &["wire_clients", "minimal_loop"]),
+    ("postgresql", clients::postgresql, &["wire_clients", "minimal_loop"]),
+    ("mongodb", clients::mongodb, &["wire_clients"]),
+    ("script", scripts::null_server, &["minimal_loop"]),
     ("script-mariadb", suite::mariadb, &[]),
     ("delay", clients::delay, &["wire_clients"]),
 ];

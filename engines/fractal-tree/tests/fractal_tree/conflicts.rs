@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use rumba_engine_api::engine::Durability;
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
+use rumba_testkit::key_value;
 
 use crate::{Database, config, get, put};
 
@@ -104,42 +105,16 @@ fn reads_do_not_block_and_see_their_begin_snapshot() {
     assert_eq!(get(&mut *reader, b"b").as_deref(), Some(&b"new"[..]));
 }
 
-fn retried(session: &mut dyn KvSession, mut work: impl FnMut(&mut dyn KvSession) -> Result<(), EngineError>) {
-    loop {
-        session.begin().unwrap();
-        match work(session).and_then(|()| session.commit()) {
-            Ok(()) => return,
-            Err(error) => {
-                assert!(error.is_conflict(), "{error}");
-                session.rollback().unwrap();
-            }
-        }
-    }
-}
-
-/// The first increments of each key race to insert it.
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
-fn two_clients_that_count_to_n_reach_2n() {
-    const N: u64 = 2_000;
-    let database = Database::open(&config(Durability::None, &[]));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let mut session = database.session();
-            scope.spawn(move || {
-                let mut value = Vec::new();
-                for turn in 0..N {
-                    let key = [(turn % 50) as u8];
-                    retried(&mut *session, |session| {
-                        let found = session.get_for_update(0, &key, &mut value)?;
-                        let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
-                        session.put(0, &key, &(count + 1).to_le_bytes())
-                    });
-                }
-            });
-        }
-    });
+fn a_load_is_one_transaction() {
+    let database = Database::usual();
     let mut session = database.session();
-    let counts = (0..50u8).map(|key| u64::from_le_bytes(get(&mut *session, &[key]).unwrap().try_into().unwrap()));
-    assert_eq!(counts.sum::<u64>(), 2 * N);
+    let mut batch = Batch::default();
+    (0..100u8).for_each(|row| batch.push(usize::from(row % 2), &[row], b"loaded"));
+    session.load(&batch).unwrap();
+    assert_eq!(get(&mut *session, &[98]).as_deref(), Some(&b"loaded"[..]));
+    assert_eq!(key_value::get(&mut *session, 1, &[99]).as_deref(), Some(&b"loaded"[..]));
+    // Its rows are no longer locked.
+    put(&mut *database.session(), &[98], b"written");
 }

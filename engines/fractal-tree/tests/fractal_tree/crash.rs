@@ -9,15 +9,7 @@ use rumba_testkit::key_value;
 use crate::{SPACES, config};
 
 #[test]
-#[needs(ExternalLibrary(LIBRARY))]
-fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
-    for durability in [Durability::NoSync, Durability::Sync] {
-        crash::loses_no_commit(&FractalTree, &config(durability, &[]), "crash::commit_until_killed");
-    }
-}
-
-#[test]
-#[ignore = "run by the test above in a process of its own"]
+#[ignore = "run by the contract in a separate process"]
 fn commit_until_killed() {
     crash::commit_until_killed(&FractalTree);
 }
@@ -38,7 +30,7 @@ fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
 }
 
 #[test]
-#[ignore = "run by the test above in a process of its own"]
+#[ignore = "run by the test above in a separate process"]
 fn count_until_killed() {
     let Some(writer) = Writer::requested() else { return };
     let instance = FractalTree.open(&writer.dir, &writer.config, Schema::KeyValue(SPACES)).unwrap();

@@ -10,7 +10,6 @@ mod availability;
 mod conflicts;
 mod crash;
 mod disk_full;
-mod session;
 mod settings;
 mod upkeep;
 mod upserts;
@@ -18,9 +17,22 @@ mod upserts;
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
-use rumba_engine_fractal_tree::FractalTree;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
+use rumba_testkit::allocations::Counting;
+use rumba_testkit::contract::{self, Contract};
 use rumba_testkit::key_value;
 use tempfile::TempDir;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+#[needs(ExternalLibrary(LIBRARY))]
+#[each(contract::cases)]
+fn key_value_contract(case: &'static str) {
+    let config = |durability| config(durability, &small_nodes());
+    Contract { engine: &FractalTree, config, writer: "crash::commit_until_killed" }.holds(case);
+}
 
 const SPACES: &[KeySpace] = &[
     KeySpace { name: "rows", scan_prefix: 0, derived: false },

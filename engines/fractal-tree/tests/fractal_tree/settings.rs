@@ -6,47 +6,36 @@ use rumba_engine_fractal_tree::LIBRARY;
 
 use crate::{Database, config};
 
-fn in_force(settings: &[(&str, Value)]) -> Vec<(String, String)> {
-    Database::open(&config(Durability::NoSync, settings)).instance.effective_settings()
+fn in_force(compression: Option<&str>, settings: &[(&str, Value)]) -> Vec<(String, String)> {
+    let mut config = config(Durability::NoSync, settings);
+    config.compression = compression.map(str::to_owned);
+    Database::open(&config).instance.effective_settings()
 }
 
+/// Each with its default, another value, and how the library writes that.
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
-fn every_setting_is_read_back_from_the_library() {
+fn settings_and_defaults_are_read_back_from_the_library() {
     let text = |text: &str| Value::Text(text.to_owned());
-    let requested = [
-        ("pagesize", text("1MiB"), "1048576"),
-        ("readpagesize", text("64KiB"), "65536"),
-        ("fanout", Value::Int(8), "8"),
-        ("checkpointing_period", Value::Int(7), "7"),
-        ("cleaner_period", Value::Int(3), "3"),
-        ("cleaner_iterations", Value::Int(2), "2"),
-        ("enable_partial_eviction", Value::Bool(false), "false"),
-        ("lock_timeout", Value::Int(77), "77"),
-        ("lk_max_memory", text("3MiB"), "3145728"),
-        ("lg_max", text("2MiB"), "2097152"),
+    let cases = [
+        ("pagesize", "4194304", text("1MiB"), "1048576"),
+        ("readpagesize", "131072", text("64KiB"), "65536"),
+        ("fanout", "16", Value::Int(8), "8"),
+        ("checkpointing_period", "60", Value::Int(7), "7"),
+        ("cleaner_period", "1", Value::Int(3), "3"),
+        ("cleaner_iterations", "5", Value::Int(2), "2"),
+        ("enable_partial_eviction", "", Value::Bool(false), "false"),
+        ("lock_timeout", "1000", Value::Int(77), "77"),
+        ("lk_max_memory", "", text("3MiB"), "3145728"),
+        ("lg_max", "", text("2MiB"), "2097152"),
     ];
-    let settings: Vec<(&str, Value)> = requested.iter().map(|(name, value, _)| (*name, value.clone())).collect();
-    let found = in_force(&settings);
-    for (name, _, right) in requested {
-        assert!(found.contains(&(name.to_owned(), right.to_owned())), "{name}: {found:?}");
+    let requested: Vec<(&str, Value)> = cases.iter().map(|(name, _, value, _)| (*name, value.clone())).collect();
+    let (defaults, changed) = (in_force(None, &[]), in_force(Some("zlib"), &requested));
+    for (name, default, _, set) in cases {
+        assert!(default.is_empty() || defaults.contains(&(name.into(), default.into())), "{name}: {defaults:?}");
+        assert!(changed.contains(&(name.into(), set.into())), "{name}: {changed:?}");
     }
-    assert!(found.contains(&("cachesize".to_owned(), (32 << 20).to_string())), "{found:?}");
-}
-
-#[test]
-#[needs(ExternalLibrary(LIBRARY))]
-fn the_defaults_are_those_that_are_listed() {
-    let found = in_force(&[]);
-    for (name, right) in [
-        ("pagesize", "4194304"),
-        ("readpagesize", "131072"),
-        ("fanout", "16"),
-        ("checkpointing_period", "60"),
-        ("cleaner_period", "1"),
-        ("cleaner_iterations", "5"),
-        ("lock_timeout", "1000"),
-    ] {
-        assert!(found.contains(&(name.to_owned(), right.to_owned())), "{name}: {found:?}");
+    for (name, set) in [("cachesize", (32 << 20).to_string()), ("compression_method", "zlib".to_owned())] {
+        assert!(changed.contains(&(name.into(), set)), "{name}: {changed:?}");
     }
 }

@@ -95,13 +95,3 @@ fn log_writes_are_identified_and_counted() {
     let counted = database.counter("written_log_bytes");
     assert!(counted > 500_000.0 && counted <= written as f64 * 1.1, "{counted} counted, {written} in the files");
 }
-
-#[test]
-#[needs(ExternalLibrary(LIBRARY))]
-fn without_a_log_none_is_written() {
-    let database = Database::open(&config(Durability::None, &[]));
-    load(&mut *database.session(), 2000);
-    let files = std::fs::read_dir(database.dir.path()).unwrap().map(|entry| entry.unwrap());
-    let logs = files.filter(|entry| database.instance.is_log(&entry.path()));
-    assert_eq!(logs.map(|entry| entry.metadata().unwrap().len()).sum::<u64>(), 0);
-}

@@ -4,7 +4,7 @@ use rumba_engine_api::delta::Delta;
 use rumba_engine_api::engine::Durability;
 use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
-use rumba_testkit::key_value;
+use rumba_testkit::{allocations, key_value};
 
 use crate::{Database, config, load, put, small_nodes};
 
@@ -36,6 +36,12 @@ fn upsert_is_applied_on_read_and_rolled_back() {
     assert_eq!(send(true), Some(2));
     assert_eq!(send(false), Some(2));
     assert_eq!(send(true), Some(3));
+    let mut update = || {
+        session.begin().unwrap();
+        session.update(1, b"count", &delta).unwrap();
+        session.commit().unwrap();
+    };
+    assert_eq!(allocations::during(|| (0..1000).for_each(|_| update())), 0);
 }
 
 #[test]

@@ -6,16 +6,7 @@ use rumba_testkit::crash::{self, Death};
 use super::*;
 
 #[test]
-fn without_durability_nothing_is_written_to_a_log() {
-    for (durability, logs) in [(Durability::None, false), (Durability::NoSync, true), (Durability::Sync, true)] {
-        let lab = Lab::open(&EngineConfig { durability, ..config() });
-        let mut session = lab.session();
-        put(&mut *session, NODE, b"a", b"1");
-        load(&mut *session, NODE, 0..100);
-        let log_bytes = bytes(lab.path(), |file| lab.is_log(file));
-        assert_eq!(log_bytes > 0, logs, "{durability:?} wrote {log_bytes} bytes");
-        assert_eq!(get(&mut *session, NODE, b"a"), Some(b"1".to_vec()));
-    }
+fn only_the_write_ahead_log_counts_as_log() {
     let lab = Lab::open(&config());
     assert!(lab.is_log(Path::new("/data/000012.log")));
     for file in ["LOG", "LOG.old.1700000000", "000012.sst", "MANIFEST-000005", "OPTIONS-000007"] {
@@ -52,16 +43,9 @@ fn commits_and_loads_are_synced_only_under_sync() {
     assert_eq!(syncs(Durability::None), (0.0, 0.0, (false, true)));
 }
 
-const WRITER: &str = "tests::durability::commit_until_killed";
+pub const WRITER: &str = "tests::durability::commit_until_killed";
 
-#[test]
-fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
-    for durability in [Durability::NoSync, Durability::Sync] {
-        crash::loses_no_commit(&RocksDb, &EngineConfig { durability, ..config() }, WRITER);
-    }
-}
-
-/// Commits that `none` loses. This also proves that the test above can fail.
+/// Commits that `none` loses. This also proves that the contract's kill can fail.
 #[test]
 fn a_killed_process_loses_the_memtables_under_none() {
     let config = EngineConfig { durability: Durability::None, ..config() };
@@ -69,7 +53,7 @@ fn a_killed_process_loses_the_memtables_under_none() {
 }
 
 #[test]
-#[ignore = "run by the tests above in a process of its own"]
+#[ignore = "run by other tests in a separate process"]
 fn commit_until_killed() {
     crash::commit_until_killed(&RocksDb);
 }

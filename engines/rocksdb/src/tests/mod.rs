@@ -12,10 +12,22 @@ use std::path::Path;
 use rumba_engine_api::engine::{BuildSelector, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
+use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::contract::{self, Contract};
 use rumba_testkit::key_value::{self, get, put, scan, session};
 use tempfile::TempDir;
 
 use crate::RocksDb;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+#[each(contract::cases)]
+fn key_value_contract(case: &'static str) {
+    let config = |durability| EngineConfig { durability, ..config() };
+    Contract { engine: &RocksDb, config, writer: durability::WRITER }.holds(case);
+}
 
 const NODE: usize = 0;
 const LINK: usize = 1;
@@ -40,7 +52,7 @@ fn text(text: &str) -> Value {
 
 /// An instance in a temporary directory.
 struct Lab {
-    instance: Option<Box<dyn Instance>>,
+    instance: Box<dyn Instance>,
     dir: TempDir,
 }
 
@@ -48,7 +60,7 @@ impl Lab {
     fn open(config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let instance = RocksDb.open(dir.path(), config, Schema::KeyValue(&SPACES)).unwrap();
-        Self { instance: Some(instance), dir }
+        Self { instance, dir }
     }
 
     fn path(&self) -> &Path {
@@ -58,17 +70,13 @@ impl Lab {
     fn session(&self) -> Box<dyn KvSession> {
         session(&**self)
     }
-
-    fn close(mut self) {
-        self.instance.take().unwrap().close().unwrap();
-    }
 }
 
 impl std::ops::Deref for Lab {
     type Target = dyn Instance;
 
     fn deref(&self) -> &Self::Target {
-        self.instance.as_deref().unwrap()
+        &*self.instance
     }
 }
 

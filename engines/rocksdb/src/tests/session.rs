@@ -1,4 +1,4 @@
-//! Sessions: writes can be read, transactions are atomic, and conflicts are reported.
+//! Locks and conflicts of sessions.
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,111 +7,6 @@ use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 
 use super::*;
-
-#[test]
-fn what_is_committed_is_read_and_what_is_deleted_is_not() {
-    let lab = Lab::open(&config());
-    let mut session = lab.session();
-    put(&mut *session, NODE, b"a", b"1");
-    put(&mut *session, NODE, b"empty", b"");
-    put(&mut *session, LINK, b"a", b"other space");
-    assert_eq!(get(&mut *session, NODE, b"a"), Some(b"1".to_vec()));
-    assert_eq!(get(&mut *session, NODE, b"empty"), Some(vec![]));
-    assert_eq!(get(&mut *session, NODE, b"b"), None);
-    put(&mut *session, NODE, b"a", b"2");
-    assert_eq!(get(&mut *session, NODE, b"a"), Some(b"2".to_vec()));
-    session.begin().unwrap();
-    session.delete(NODE, b"a").unwrap();
-    session.delete(NODE, b"never there").unwrap();
-    session.commit().unwrap();
-    assert_eq!(get(&mut *session, NODE, b"a"), None);
-    assert_eq!(get(&mut *session, LINK, b"a"), Some(b"other space".to_vec()));
-    drop(session);
-    lab.close();
-}
-
-#[test]
-fn a_transaction_sees_its_own_writes_and_others_do_not() {
-    let lab = Lab::open(&config());
-    let (mut ours, mut theirs) = (lab.session(), lab.session());
-    put(&mut *ours, LINK, b"aa1", b"old");
-    put(&mut *ours, LINK, b"aa3", b"gone");
-    ours.begin().unwrap();
-    ours.put(LINK, b"aa1", b"new").unwrap();
-    ours.put(LINK, b"aa2", b"added").unwrap();
-    ours.delete(LINK, b"aa3").unwrap();
-    assert_eq!(get(&mut *ours, LINK, b"aa1"), Some(b"new".to_vec()));
-    assert_eq!(get(&mut *ours, LINK, b"aa3"), None);
-    let seen = [(b"aa1".to_vec(), b"new".to_vec()), (b"aa2".to_vec(), b"added".to_vec())];
-    assert_eq!(scan(&mut *ours, LINK, b"aa", b"ab", 9), seen);
-    let mut many = Vec::new();
-    let keys: [&[u8]; 3] = [b"aa3", b"aa2", b"aa1"];
-    ours.multi_get(LINK, &keys, &mut Vec::new(), &mut |position, value| many.push((position, value.to_vec()))).unwrap();
-    assert_eq!(many, [(1, b"added".to_vec()), (2, b"new".to_vec())]);
-    assert_eq!(get(&mut *theirs, LINK, b"aa1"), Some(b"old".to_vec()));
-    assert_eq!(scan(&mut *theirs, LINK, b"aa", b"ab", 9).len(), 2);
-    ours.rollback().unwrap();
-    assert_eq!(get(&mut *ours, LINK, b"aa1"), Some(b"old".to_vec()));
-    assert_eq!(get(&mut *ours, LINK, b"aa2"), None);
-    ours.rollback().unwrap();
-}
-
-#[test]
-fn a_call_outside_its_transaction_is_an_error_and_not_a_crash() {
-    let lab = Lab::open(&config());
-    let mut session = lab.session();
-    assert!(session.put(NODE, b"a", b"1").unwrap_err().to_string().contains("begin one first"));
-    assert!(session.commit().is_err());
-    session.begin().unwrap();
-    assert!(session.begin().unwrap_err().to_string().contains("still open"));
-    session.put(NODE, b"a", b"1").unwrap();
-    session.commit().unwrap();
-}
-
-#[test]
-fn many_keys_are_visited_in_the_requested_order() {
-    let lab = Lab::open(&config());
-    let mut session = lab.session();
-    load(&mut *session, NODE, 0..5000);
-    lab.settle().unwrap();
-    put(&mut *session, NODE, &7u64.to_be_bytes(), b"seven");
-    let keys: Vec<[u8; 8]> = [4999u64, 7, 90_000, 0, 7].iter().map(|key| key.to_be_bytes()).collect();
-    let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
-    for _ in 0..2 {
-        let mut positions = Vec::new();
-        let mut visit = |position, value: &[u8]| {
-            positions.push(position);
-            assert_eq!(value == b"seven", keys[position] == 7u64.to_be_bytes());
-        };
-        session.multi_get(NODE, &keys, &mut Vec::new(), &mut visit).unwrap();
-        assert_eq!(positions, [0, 1, 3, 4]);
-    }
-    session.multi_get(NODE, &[], &mut Vec::new(), &mut |_, _| panic!("nothing was asked for")).unwrap();
-}
-
-#[test]
-fn scans_keep_to_their_range_order_and_limit() {
-    let lab = Lab::open(&config());
-    let mut session = lab.session();
-    for key in ["aa1", "aa2", "aa3", "ab1", "b", "ba1"] {
-        put(&mut *session, LINK, key.as_bytes(), key.as_bytes());
-    }
-    let mut keys = |from: &str, to: &str, limit| -> Vec<String> {
-        let rows = scan(&mut *session, LINK, from.as_bytes(), to.as_bytes(), limit);
-        rows.into_iter().map(|(key, _)| String::from_utf8(key).unwrap()).collect()
-    };
-    for round in 0..2 {
-        assert_eq!(keys("aa2", "aa3", 9), ["aa2"], "round {round}");
-        assert_eq!(keys("aa", "ab", 9), ["aa1", "aa2", "aa3"]);
-        assert_eq!(keys("aa", "ab", 2), ["aa1", "aa2"]);
-        assert_eq!(keys("aa", "c", 9), ["aa1", "aa2", "aa3", "ab1", "b", "ba1"], "across prefixes");
-        assert_eq!(keys("a", "b\0", 9).len(), 5, "from a key shorter than the prefix");
-        assert!(keys("ac", "b", 9).is_empty());
-        assert!(keys("b", "a", 9).is_empty());
-        assert!(keys("aa", "ab", 0).is_empty());
-        lab.settle().unwrap();
-    }
-}
 
 #[test]
 fn loaded_rows_are_present_and_unlocked() {
@@ -137,12 +32,14 @@ fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
     first.begin().unwrap();
     first.put(NODE, b"row", b"1").unwrap();
     second.begin().unwrap();
-    for _ in 0..2 {
-        let mut value = Vec::new();
+    let mut value = Vec::new();
+    let mut conflicts = || {
         assert!(second.put(NODE, b"row", b"2").unwrap_err().is_conflict());
         assert!(second.delete(NODE, b"row").unwrap_err().is_conflict());
         assert!(second.get_for_update(NODE, b"row", &mut value).unwrap_err().is_conflict());
-    }
+    };
+    conflicts();
+    assert_eq!(allocations::during(conflicts), 0);
     second.rollback().unwrap();
     first.commit().unwrap();
     put(&mut *second, NODE, b"row", b"2");
@@ -208,49 +105,4 @@ fn a_deadlock_is_found_and_ends_one_of_the_two() {
     });
     let conflicts: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
     assert_eq!(conflicts, [rumba_engine_api::error::EngineError::conflict("deadlock")]);
-}
-
-#[test]
-fn locked_reads_lose_no_update() {
-    const TIMES: u64 = 500;
-    let lab = Lab::open(&config());
-    put(&mut *lab.session(), NODE, b"counter", &0u64.to_be_bytes());
-    let increment = || {
-        let mut session = lab.session();
-        let mut value = Vec::new();
-        let mut done = 0;
-        while done < TIMES {
-            session.begin().unwrap();
-            let tried = session.get_for_update(NODE, b"counter", &mut value).and_then(|found| {
-                assert!(found);
-                let count = u64::from_be_bytes(value[..].try_into().unwrap());
-                session.put(NODE, b"counter", &(count + 1).to_be_bytes())
-            });
-            match tried.and_then(|()| session.commit()) {
-                Ok(()) => done += 1,
-                Err(error) if error.is_conflict() => session.rollback().unwrap(),
-                Err(error) => panic!("{error}"),
-            }
-        }
-    };
-    thread::scope(|scope| {
-        scope.spawn(increment);
-        scope.spawn(increment);
-    });
-    assert_eq!(get(&mut *lab.session(), NODE, b"counter"), Some((2 * TIMES).to_be_bytes().to_vec()));
-}
-
-#[test]
-fn close_is_refused_while_a_session_is_open() {
-    let mut lab = Lab::open(&config());
-    let mut session = lab.session();
-    put(&mut *session, NODE, b"a", b"1");
-    let error = lab.instance.take().unwrap().close().unwrap_err();
-    assert!(error.to_string().contains("a session is still open"), "{error}");
-    assert_eq!(get(&mut *session, NODE, b"a"), Some(b"1".to_vec()));
-}
-
-#[test]
-fn sessions_agree_with_a_sorted_map() {
-    key_value::agrees_with_a_map(&RocksDb, &config());
 }

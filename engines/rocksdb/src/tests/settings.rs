@@ -14,8 +14,7 @@ fn refusal<const N: usize>(settings: [(&str, Value); N]) -> SettingError {
 
 #[test]
 fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
-    let error = refusal([("write_bufer_size", Value::Int(1 << 20))]);
-    assert_eq!((error.key.as_str(), error.remedy.as_str()), ("write_bufer_size", "did you mean `write_buffer_size`?"));
+    contract::unknown_settings_are_refused(&RocksDb, &config(), "write_bufer_size", "write_buffer_size");
     let error = refusal([("blok_size", text("8KiB"))]);
     assert_eq!(error.remedy, "did you mean `block_size`?");
     assert!(refusal([("x=1;write_buffer_size", Value::Int(1))]).problem.contains("no setting of this name"));

@@ -1,9 +1,9 @@
 //! Two sessions write the same row: one gets a conflict. It never hangs and no update is lost.
 
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::kv::KvSession;
+use rumba_engine_api::kv::{Batch, KvSession};
 
-use crate::{Database, config, get, put, unlogged};
+use crate::{Database, config, get, put};
 
 fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
     result.is_err_and(|error| error.is_conflict())
@@ -115,41 +115,49 @@ fn a_snapshot_older_than_a_checkpoint_still_conflicts() {
     one.rollback().unwrap();
 }
 
-fn retried(session: &mut dyn KvSession, mut work: impl FnMut(&mut dyn KvSession) -> Result<(), EngineError>) {
-    loop {
-        session.begin().unwrap();
-        match work(session).and_then(|()| session.commit()) {
-            Ok(()) => return,
-            Err(error) => {
-                assert!(error.is_conflict(), "{error}");
-                session.rollback().unwrap();
-            }
+/// Another client's commit between two of the reads must not be visible. Otherwise the caller would see a state that
+/// never existed.
+#[test]
+fn many_keys_are_read_from_one_state() {
+    let database = Database::open(&config());
+    let (mut session, mut other) = (database.session(), database.session());
+    put(&mut *other, b"a", b"old");
+    put(&mut *other, b"b", b"old");
+    for inside in [false, true] {
+        if inside {
+            session.begin().unwrap();
+        }
+        let (mut scratch, mut seen) = (Vec::new(), Vec::new());
+        session
+            .multi_get(0, &[b"a", b"b"], &mut scratch, &mut |_, value| {
+                seen.push(value.to_vec());
+                put(&mut *other, b"b", b"new");
+            })
+            .unwrap();
+        let expected: &[u8] = if inside { b"new" } else { b"old" };
+        assert_eq!(seen[1], expected, "inside a transaction: {inside}");
+        if inside {
+            session.rollback().unwrap();
         }
     }
+    // No transaction is left open, and the next read sees the latest state.
+    assert_eq!(get(&mut *session, b"b").as_deref(), Some(&b"new"[..]));
+    put(&mut *session, b"b", b"newer");
 }
 
-/// The first increments of each key race to insert it.
 #[test]
-fn two_clients_that_count_to_n_reach_2n() {
-    const N: u64 = 5_000;
-    let database = Database::open(&unlogged());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let mut session = database.session();
-            scope.spawn(move || {
-                let mut value = Vec::new();
-                for turn in 0..N {
-                    let key = [(turn % 50) as u8];
-                    retried(&mut *session, |session| {
-                        let found = session.get_for_update(0, &key, &mut value)?;
-                        let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
-                        session.put(0, &key, &(count + 1).to_le_bytes())
-                    });
-                }
-            });
-        }
-    });
-    let mut session = database.session();
-    let counts = (0..50u8).map(|key| u64::from_le_bytes(get(&mut *session, &[key]).unwrap().try_into().unwrap()));
-    assert_eq!(counts.sum::<u64>(), 2 * N);
+fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
+    let database = Database::open(&config());
+    let (mut session, mut other) = (database.session(), database.session());
+    other.begin().unwrap();
+    other.put(0, b"b", b"other").unwrap();
+    let mut batch = Batch::default();
+    batch.push(0, b"a", b"loaded");
+    batch.push(0, b"b", b"loaded");
+    assert!(session.load(&batch).unwrap_err().is_conflict());
+    assert_eq!(database.gauge("transaction: transactions rolled back"), 1.0, "tried once: the caller counts and waits");
+    assert_eq!(get(&mut *session, b"a"), None);
+    other.commit().unwrap();
+    session.load(&batch).unwrap();
+    assert_eq!(get(&mut *session, b"b").as_deref(), Some(&b"loaded"[..]));
 }

@@ -7,14 +7,7 @@ use rumba_testkit::crash::{self, Death};
 
 use crate::{config, settings};
 
-const WRITER: &str = "crash::commit_until_killed";
-
-#[test]
-fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
-    for durability in [Durability::NoSync, Durability::Sync] {
-        crash::loses_no_commit(&WiredTiger, &EngineConfig { durability, ..config() }, WRITER);
-    }
-}
+pub const WRITER: &str = "crash::commit_until_killed";
 
 /// This is the reason why `no-sync` does not map to the library's `transaction_sync=(enabled=false)`. If this test
 /// begins to fail, that cheaper setting has become good enough.
@@ -26,7 +19,7 @@ fn commits_that_stay_in_the_log_buffer_are_lost() {
 }
 
 #[test]
-#[ignore = "run by the tests above in a process of its own"]
+#[ignore = "run by other tests in a separate process"]
 fn commit_until_killed() {
     crash::commit_until_killed(&WiredTiger);
 }

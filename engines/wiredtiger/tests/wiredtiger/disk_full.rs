@@ -19,7 +19,7 @@ fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
 }
 
 #[test]
-#[ignore = "run by the test above in a process of its own"]
+#[ignore = "run by the test above in a separate process"]
 fn fill_the_directory_of_the_environment() {
     full::fill_and_close(|dir, durability| {
         let config = if durability == Durability::NoSync {

@@ -10,7 +10,6 @@ mod availability;
 mod conflicts;
 mod crash;
 mod disk_full;
-mod session;
 mod settings;
 mod upkeep;
 
@@ -20,8 +19,23 @@ use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schem
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::allocations::Counting;
+use rumba_testkit::contract::{self, Contract};
 use rumba_testkit::key_value;
 use tempfile::TempDir;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+#[each(contract::cases)]
+fn key_value_contract(case: &'static str) {
+    let config = |durability| match durability {
+        Durability::None => unlogged(),
+        durability => EngineConfig { durability, ..config() },
+    };
+    Contract { engine: &WiredTiger, config, writer: crash::WRITER }.holds(case);
+}
 
 const SPACES: &[KeySpace] = &[
     KeySpace { name: "link", scan_prefix: 0, derived: false },

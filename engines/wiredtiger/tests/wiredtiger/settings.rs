@@ -3,7 +3,7 @@
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig};
 use rumba_engine_api::setting::{SettingError, Value};
 use rumba_engine_wiredtiger::WiredTiger;
-use rumba_testkit::process;
+use rumba_testkit::{contract, process};
 
 use crate::{Database, config, settings, unlogged};
 
@@ -17,7 +17,7 @@ fn text(value: &str) -> Value {
 
 #[test]
 fn an_unknown_setting_is_refused_with_the_nearest_one() {
-    assert_eq!(refused(&[("evicton_target", Value::Int(80))]).remedy, "did you mean `eviction_target`?");
+    contract::unknown_settings_are_refused(&WiredTiger, &config(), "evicton_target", "eviction_target");
     assert_eq!(refused(&[("log.filemax", text("1MiB"))]).remedy, "did you mean `log.file_max`?");
     assert!(refused(&[("cache_size", text("1GiB"))]).remedy.contains("`cache`"));
     assert!(refused(&[("block_compressor", text("zlib"))]).remedy.contains("`compression`"));
@@ -94,14 +94,6 @@ fn durability_none_keeps_an_explicitly_requested_log() {
 }
 
 #[test]
-fn an_unknown_compression_is_refused_with_those_it_has() {
-    let config = EngineConfig { compression: Some("zstd".into()), ..config() };
-    let error = WiredTiger.check(&config).unwrap_err();
-    assert_eq!(error.key, "compression");
-    assert!(error.remedy.contains("none, snappy, zlib"), "{}", error.remedy);
-}
-
-#[test]
 fn effective_settings_match_the_requested_ones() {
     let config = EngineConfig {
         cache: 32 << 20,
@@ -159,7 +151,7 @@ fn settings_from_the_environment_are_refused() {
 }
 
 #[test]
-#[ignore = "run by the test above in a process of its own"]
+#[ignore = "run by the test above in a separate process"]
 fn print_the_check() {
     println!("{:?}", WiredTiger.check(&config()));
 }

@@ -1,18 +1,12 @@
 //! A full device ends a trial with an error that says so.
-#![allow(clippy::unwrap_used)]
 
-#[macro_use(test)]
-extern crate rumba_testkit;
-rumba_testkit::main!();
-
-mod common;
-
-use common::*;
 use rumba_engine_api::engine::{Durability, Engine, Schema};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 use rumba_testkit::mounts::Tmpfs;
+
+use crate::*;
 
 /// Writes until an error occurs, and rolls back. Returns the error and the number of committed rows.
 fn fill(session: &mut Sql) -> (EngineError, i64) {

@@ -1,16 +1,14 @@
 //! Effective settings, the cache budget, settle and drain.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::path::Path;
 
-use common::*;
 use rumba_engine_api::engine::{Durability, Engine, Instance, Schema};
-use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::sql::Param;
 use rumba_engine_sqlite::Sqlite;
+use rumba_testkit::contract;
+
+use crate::*;
 
 /// A table of `rows` rows of about 1 KB.
 fn fill(session: &mut Sql, rows: u32) {
@@ -34,23 +32,20 @@ fn refusal(durability: Durability, settings: &[(&str, Value)]) -> (String, Strin
 }
 
 #[test]
-fn unknown_settings_are_refused_with_the_nearest_match() {
-    let (key, remedy) = refusal(Durability::NoSync, &[("jurnal_mode", text("wal"))]);
-    assert_eq!((key.as_str(), remedy.as_str()), ("jurnal_mode", "did you mean `journal_mode`?"));
+fn unknown_settings_and_a_library_are_refused() {
+    let config = config(Durability::NoSync, &[]);
+    contract::unknown_settings_are_refused(&Sqlite, &config, "jurnal_mode", "journal_mode");
+    let library = EngineConfig { library: Some("libsqlite3.so".into()), ..config };
+    assert_eq!(Sqlite.check(&library).unwrap_err().key, "library");
+    assert!(refusal(Durability::NoSync, &[("page_size", Value::Int(5000))]).1.contains("power of two"));
 }
 
 #[test]
-fn what_sqlite_cannot_do_is_refused_with_what_it_can() {
-    let mut zstd = config(Durability::NoSync, &[]);
-    zstd.compression = Some("zstd".into());
-    let error = Sqlite.check(&zstd).unwrap_err();
-    assert!(error.problem.contains("zstd") && error.remedy.contains("it has: none"), "{error:?}");
-    assert!(matches!(Sqlite.open(Path::new("."), &zstd, Schema::BySession), Err(EngineError::Failed { .. })));
-    zstd.compression = Some("none".into());
-    Sqlite.check(&zstd).unwrap();
-    zstd.library = Some("libsqlite3.so".into());
-    assert_eq!(Sqlite.check(&zstd).unwrap_err().key, "library");
-    assert!(refusal(Durability::NoSync, &[("page_size", Value::Int(5000))]).1.contains("power of two"));
+fn close_with_an_open_session_is_refused() {
+    let (_dir, instance) = open();
+    let _open = session(&*instance);
+    let error = instance.close().unwrap_err();
+    assert!(error.to_string().contains("1 sessions are still open"), "{error}");
 }
 
 #[test]
@@ -147,6 +142,7 @@ fn writer_lock_wait_times_out_as_a_conflict() {
         first.run("BEGIN IMMEDIATE").unwrap();
         let error = second.run("BEGIN IMMEDIATE").unwrap_err();
         assert!(error.is_conflict(), "{handler}: {error}");
+        assert!(second.run("CREATE TABLE t (n)").unwrap_err().is_conflict(), "{handler}, outside a transaction");
         first.run("ROLLBACK").unwrap();
         second.run("BEGIN IMMEDIATE; ROLLBACK").unwrap();
     }
@@ -297,12 +293,4 @@ fn committed_data_survives_close_at_every_durability() {
             assert_eq!(int(&mut *session(&*instance), "SELECT count(*) FROM t"), 10, "{name}, {journal_mode}");
         }
     }
-}
-
-#[test]
-fn closing_under_open_sessions_is_an_error_that_counts_them() {
-    let (_dir, instance) = open_with(&[("cache_size", Value::Int(100))]);
-    let _open = [session(&*instance), session(&*instance)];
-    let error = instance.close().unwrap_err();
-    assert!(error.to_string().contains("2 sessions are still open"), "{error}");
 }

@@ -1,13 +1,11 @@
 //! Any sequence of simple statements gives the same result as an ordered map in memory.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::*;
 use proptest::prelude::*;
 use rumba_engine_api::sql::{Param, Statement};
+
+use crate::*;
 
 type Map = BTreeMap<i64, Vec<u8>>;
 

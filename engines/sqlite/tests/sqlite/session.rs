@@ -1,21 +1,16 @@
 //! Guarantees of the engine to its clients.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use common::*;
 use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::sql::{Dialect, Param};
+use rumba_testkit::allocations;
+
+use crate::*;
 
 const TABLE: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, b BLOB)";
-
-fn is_conflict<T: std::fmt::Debug>(result: Result<T, EngineError>) -> bool {
-    result.unwrap_err().is_conflict()
-}
 
 #[test]
 fn every_kind_of_parameter_comes_back_as_it_went_in() {
@@ -143,19 +138,6 @@ fn rollback_without_a_transaction_succeeds() {
     session.run(TABLE).unwrap();
     execute(&mut *session, rollback, &[], &mut |_| {}).unwrap();
     assert_eq!(int(&mut *session, "SELECT count(*) FROM sqlite_schema"), 0, "it does undo what there is");
-}
-
-#[test]
-fn second_writer_conflicts_and_succeeds_on_retry() {
-    let (_dir, instance) = open_with(&[("busy_timeout", Value::Int(0))]);
-    let (mut first, mut second) = (session(&*instance), session(&*instance));
-    first.run(TABLE).unwrap();
-    first.run("BEGIN IMMEDIATE").unwrap();
-    assert!(is_conflict(change(&mut *second, "BEGIN IMMEDIATE", &[])));
-    assert!(is_conflict(second.run("INSERT INTO t (n) VALUES (1)")));
-    second.run("ROLLBACK").unwrap();
-    first.run("COMMIT").unwrap();
-    second.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1); COMMIT").unwrap();
 }
 
 #[test]
@@ -340,4 +322,34 @@ fn bad_row_stops_the_load_and_rolls_back_earlier_rows() {
     session.run("DELETE FROM t").unwrap();
     let answer = rumba_engine_api::worker::block_on(session.load_rows(rows, &values[..6])).unwrap();
     assert_eq!((answer.affected, int(&mut *session, "SELECT count(*) FROM t")), (2, 2));
+}
+
+/// An allocation per call would count as the engine's cost.
+#[test]
+fn a_warmed_up_session_allocates_nothing() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)").unwrap();
+    let [begin, upsert, select, range, commit] = [
+        "BEGIN IMMEDIATE",
+        "INSERT INTO t VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET b = excluded.b",
+        "SELECT b FROM t WHERE id = ?",
+        "SELECT id, b FROM t WHERE id >= ? ORDER BY id LIMIT 10",
+        "COMMIT",
+    ]
+    .map(|sql| session.prepare(sql).unwrap());
+    let mut sum = 0;
+    let mut round = |rounds: i64| {
+        for id in 0..rounds {
+            let id = Param::Int(id % 100);
+            execute(&mut *session, begin, &[], &mut |_| {}).unwrap();
+            execute(&mut *session, upsert, &[id, Param::Bytes(&[7; 300])], &mut |_| {}).unwrap();
+            execute(&mut *session, commit, &[], &mut |_| {}).unwrap();
+            execute(&mut *session, select, &[id], &mut |row| sum += row.bytes(0).len()).unwrap();
+            execute(&mut *session, range, &[id], &mut |row| sum += row.bytes(1).len()).unwrap();
+        }
+    };
+    assert!(allocations::during(|| round(100)) > 0, "the counter counts");
+    assert_eq!(allocations::during(|| round(1000)), 0);
+    assert!(sum > 0);
 }

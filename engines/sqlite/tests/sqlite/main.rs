@@ -1,5 +1,15 @@
-//! Helpers for the tests of this engine: an instance in its own directory.
-#![allow(dead_code, clippy::unwrap_used)]
+//! Tests of the engine.
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod crash;
+mod full;
+mod instance;
+mod oracle;
+mod session;
 
 use std::path::Path;
 use std::pin::pin;
@@ -10,12 +20,16 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
+use rumba_testkit::allocations::Counting;
 use tempfile::TempDir;
 
-/// The session type for `dyn SqlSession::execute`, without borrowed data.
-pub type Sql = dyn SqlSession;
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
-pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
+/// The session type for `dyn SqlSession::execute`, without borrowed data.
+type Sql = dyn SqlSession;
+
+fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig {
         cache: 16 << 20,
         durability,
@@ -24,25 +38,25 @@ pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfi
     }
 }
 
-pub fn text(value: &str) -> Value {
+fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
+fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
     Sqlite.open(dir, config, Schema::BySession).unwrap()
 }
 
-pub fn open_with(settings: &[(&str, Value)]) -> (TempDir, Box<dyn Instance>) {
+fn open_with(settings: &[(&str, Value)]) -> (TempDir, Box<dyn Instance>) {
     let dir = tempfile::tempdir().unwrap();
     let instance = open_in(dir.path(), &config(Durability::NoSync, settings));
     (dir, instance)
 }
 
-pub fn open() -> (TempDir, Box<dyn Instance>) {
+fn open() -> (TempDir, Box<dyn Instance>) {
     open_with(&[])
 }
 
-pub fn session(instance: &dyn Instance) -> Box<Sql> {
+fn session(instance: &dyn Instance) -> Box<Sql> {
     match instance.session().unwrap() {
         Session::Sql(session) => session,
         other => panic!("sqlite gave {}", other.reported()),
@@ -50,7 +64,7 @@ pub fn session(instance: &dyn Instance) -> Box<Sql> {
 }
 
 /// Runs a prepared statement; an embedded engine must answer at the first poll.
-pub fn execute(
+fn execute(
     session: &mut Sql,
     statement: Statement,
     params: &[Param<'_>],
@@ -62,12 +76,12 @@ pub fn execute(
     }
 }
 
-pub fn change(session: &mut Sql, sql: &str, params: &[Param<'_>]) -> Result<Answer, EngineError> {
+fn change(session: &mut Sql, sql: &str, params: &[Param<'_>]) -> Result<Answer, EngineError> {
     let statement = session.prepare(sql)?;
     execute(session, statement, params, &mut |_| panic!("`{sql}` returned a row"))
 }
 
-pub fn ints(session: &mut Sql, sql: &str) -> Vec<i64> {
+fn ints(session: &mut Sql, sql: &str) -> Vec<i64> {
     let statement = session.prepare(sql).unwrap();
     let mut seen = Vec::new();
     let answer = execute(session, statement, &[], &mut |row| seen.push(row.int(0))).unwrap();
@@ -75,16 +89,16 @@ pub fn ints(session: &mut Sql, sql: &str) -> Vec<i64> {
     seen
 }
 
-pub fn int(session: &mut Sql, sql: &str) -> i64 {
+fn int(session: &mut Sql, sql: &str) -> i64 {
     let seen = ints(session, sql);
     assert_eq!(seen.len(), 1, "{sql}");
     seen[0]
 }
 
-pub fn counter(instance: &dyn Instance, name: &str) -> f64 {
+fn counter(instance: &dyn Instance, name: &str) -> f64 {
     instance.counters().into_iter().find(|gauge| gauge.name == name).unwrap().value
 }
 
-pub fn in_force(instance: &dyn Instance, name: &str) -> String {
+fn in_force(instance: &dyn Instance, name: &str) -> String {
     instance.effective_settings().into_iter().find(|(n, _)| n == name).unwrap().1
 }

@@ -1,12 +1,10 @@
 //! Checks which commits survive a kill at each durability level.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::*;
 use rumba_engine_api::engine::Durability;
 use rumba_engine_api::sql::Param;
 use rumba_testkit::crash::{self, Death, ROWS, Writer};
+
+use crate::*;
 
 #[test]
 fn a_killed_process_loses_no_acknowledged_commit() {
@@ -14,7 +12,7 @@ fn a_killed_process_loses_no_acknowledged_commit() {
         for journal_mode in ["wal", "delete"] {
             let dir = tempfile::tempdir().unwrap();
             let config = config(durability, &[("journal_mode", text(journal_mode))]);
-            crash::kill("commit_until_killed", dir.path(), &config, Death::InTheMidst);
+            crash::kill("crash::commit_until_killed", dir.path(), &config, Death::InTheMidst);
             let instance = open_in(dir.path(), &config);
             let mut session = session(&*instance);
             let case = format!("{}, {journal_mode}", durability.name());
@@ -32,7 +30,7 @@ fn a_killed_process_loses_no_acknowledged_commit() {
 }
 
 #[test]
-#[ignore = "run by the test above in a process of its own"]
+#[ignore = "run by the test above in a separate process"]
 fn commit_until_killed() {
     let Some(writer) = Writer::requested() else { return };
     let instance = open_in(&writer.dir, &writer.config);
