@@ -5,11 +5,10 @@
 mod existing;
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use existing::{Existing, PASSWORD};
-use rumba_engine_api::acid::{Journal, Note};
-use rumba_engine_api::error::EngineError;
 
 use super::*;
 use crate::common::{children, is_alive, kill};
@@ -147,15 +146,6 @@ fn pauses(mut client: Box<dyn Client>, turns: usize) -> Vec<Duration> {
     pace.1
 }
 
-/// Takes nothing down.
-struct Silent;
-
-impl Journal for Silent {
-    fn note(&mut self, _: &Note) -> Result<(), EngineError> {
-        Ok(())
-    }
-}
-
 /// With terminals that key for 18 s, a crash after five seconds would find hardly any new order to lose.
 #[test]
 fn terminals_before_a_crash_neither_key_nor_think() {
@@ -166,7 +156,8 @@ fn terminals_before_a_crash_neither_key_nor_think() {
     bound.restore(&worked.bound.state()).unwrap();
     let session = || worked.instance.session().unwrap();
     let usual = bound.client(session(), ALONE, 1).unwrap();
-    let hurried = bound.acid().unwrap().journaled(session(), ALONE, 1, Box::new(Silent)).unwrap();
+    let ledger = Arc::new(tempfile::tempfile().unwrap());
+    let hurried = bound.acid().unwrap().recorded(session(), ALONE, 1, &ledger).unwrap();
     // The run starts while the terminal thinks or keys for its first transaction.
     let usual = pauses(usual, 30).split_off(1);
     assert!(usual.len() >= 30 && usual.iter().all(|pause| *pause >= Duration::from_secs(2)), "{usual:?}");
