@@ -1,6 +1,5 @@
 //! A script's connection: a session, its statements, and the answer to the last of them.
 
-use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 
@@ -9,12 +8,13 @@ use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
 use crate::counters::Counter;
-use crate::host::{Level, Remedy};
+use crate::host::{DRIVERS, Level, Remedy};
 use crate::interpreter::Client;
 pub(crate) use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
+use crate::script_error;
 use crate::stable_c_string::StableCString;
 use crate::statement::{self, BoundStatement, ParamHead};
 
@@ -22,9 +22,6 @@ use crate::statement::{self, BoundStatement, ParamHead};
 const NONE: c_int = 0;
 const IGNORABLE: c_int = 1;
 const FATAL: c_int = 2;
-
-/// The error for a server that is gone, as in MySQL's client library: the connection was lost during a query.
-const LOST: (c_int, &str) = (2013, "HY000");
 
 /// A driver as scripts hold it: `sql_driver` of api.lua.
 #[repr(C)]
@@ -186,6 +183,10 @@ impl Connection {
     /// Closes the connection in the middle of any operation.
     pub(crate) fn shut(&mut self) {
         (self.session, self.withheld, self.load, self.bulk) = (None, None, None, None);
+    }
+
+    fn driver_name(&self) -> &'static str {
+        DRIVERS[self.driver_number].name
     }
 
     fn client(&self) -> &'static Client {
@@ -400,11 +401,7 @@ impl Connection {
         self.result.counter = counter as c_int;
         match remedy {
             Remedy::Fatal => {
-                let (number, _) = numbers(error);
-                let (words, sql) = (words(error), String::from_utf8_lossy(sql));
-                let behind =
-                    if words.contains(&*sql) { String::new() } else { format!(" for query '{}'", shortened(&sql)) };
-                client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
+                client.host().log(Level::Fatal, &script_error::fatal(self.driver_name(), error, call, sql));
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),
@@ -424,10 +421,11 @@ impl Connection {
     }
 
     fn notify(&mut self, error: &EngineError, kind: c_int) {
-        let (number, state) = numbers(error);
+        let (number, state) = script_error::numbers(self.driver_name(), error);
         (self.error, self.failed_as, self.sql_errno) = (kind, kind, number);
         self.failures = self.failures.wrapping_add(1);
-        (self.sql_state, self.sql_errmsg) = (self.state.notify(&state), self.message.notify(&words(error)));
+        (self.sql_state, self.sql_errmsg) =
+            (self.state.notify(&state), self.message.notify(&script_error::words(error)));
     }
 
     /// Forgets the rows of the last answer.
@@ -569,31 +567,4 @@ impl Connection {
             Err(error) => self.failed(&error, "load_rows_done", b""),
         }
     }
-}
-
-/// The beginning of a statement, enough to identify it. A statement with many rows would fill the screen.
-fn shortened(sql: &str) -> Cow<'_, str> {
-    const MOST: usize = 1000;
-    match sql.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &sql[..end]).into(),
-        None => sql.into(),
-    }
-}
-
-/// The engine's message, without the name of the call.
-fn words(error: &EngineError) -> String {
-    match error {
-        EngineError::Refused(refusal) => refusal.words.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The number and the SQLSTATE that a script receives.
-fn numbers(error: &EngineError) -> (c_int, String) {
-    if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
-        return (LOST.0, LOST.1.to_owned());
-    }
-    let code = error.code();
-    let state = code.sqlstate.map_or_else(|| LOST.1.to_owned(), |state| state.to_string());
-    (c_int::try_from(code.vendor).unwrap_or(c_int::MAX), state)
 }

@@ -33,6 +33,7 @@ pub mod random;
 pub mod remedy;
 mod row_load;
 mod rows;
+mod script_error;
 pub mod setup;
 mod stable_c_string;
 mod statement;

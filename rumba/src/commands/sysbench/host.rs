@@ -272,9 +272,14 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
         database: options.text("mysql-db").map(str::to_owned),
         tls: tls.clone(),
     });
-    let on_lost = if Ignored::of(options, "mysql").has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
+    let on_lost = on_lost(options, "mysql");
     let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
     Ok(Way::MySql { targets: targets.collect(), options: session })
+}
+
+/// Whether sessions reconnect, which the list of ignored errors decides.
+fn on_lost(options: &OptionSet, driver: &'static str) -> mysql::OnLost {
+    if Ignored::of(options, driver).has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail }
 }
 
 /// The password, or that of `MYSQL_PWD` if none is given, as in the client library.
@@ -338,7 +343,9 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         hosts.push(ways.into_iter().map(|tls| target(place, tls)).collect());
     }
     let startup = environment.startup();
-    let options = postgresql::SessionOptions { text: text_only, startup, ..postgresql::SessionOptions::default() };
+    let on_lost = on_lost(options, "pgsql");
+    let options =
+        postgresql::SessionOptions { text: text_only, startup, on_lost, ..postgresql::SessionOptions::default() };
     Ok(Way::PostgreSql { hosts, options })
 }
 

@@ -26,6 +26,7 @@ use rumba_workload_sysbench::executable;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Host, Level};
 use rumba_workload_sysbench::output;
+use rumba_workload_sysbench::remedy::Ignored;
 
 use test::Test;
 
@@ -186,7 +187,8 @@ fn request_script(
     resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
     general.read_own(&options)?;
     // Checked for any driver, because scripts request theirs only once threads are running.
-    SqliteSettings::read(&options.for_rumba()).map_err(|refusal| Ended::refused(&refusal))?;
+    let own = options.for_rumba();
+    SqliteSettings::read(&own).and_then(|_| Ignored::check(&own)).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(&options)?;
     general.warnings(&options).iter().for_each(|warning| script.warn(warning));
     if !executable::is_allowed() && general.settings.luajit_command.as_deref() != Some("off") {
