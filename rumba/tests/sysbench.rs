@@ -21,6 +21,8 @@ mod not_found;
 mod restarts;
 #[path = "sysbench/restricted.rs"]
 mod restricted;
+#[path = "sysbench/unready.rs"]
+mod unready;
 
 use std::process::Output;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
+use rumba_transport::{Incoming, Ready, Stream, TransportError, timed, tls_client};
 
 use crate::codec::frame::{self, Framed, HEADER};
 use crate::codec::message::Transaction;
@@ -85,8 +85,13 @@ impl Connection {
         parameters: &[(&'static str, String)],
         deadline: Instant,
     ) -> Result<Self, PgError> {
+        let (began, address) = (Instant::now(), &target.address);
+        let stream = Stream::connect(address, deadline);
         let mut connection = Self {
-            stream: Stream::connect(&target.address, deadline)?,
+            stream: stream.map_err(|error| match error {
+                TransportError::Io { what, cause } => TransportError::io(what, timed(cause, began.elapsed())),
+                other => other,
+            })?,
             incoming: Incoming::new(HEADER),
             send: Vec::new(),
             sent: 0,
@@ -94,8 +99,10 @@ impl Connection {
             transaction: Transaction::None,
             names: format!("r{:x}_{:x}_", std::process::id(), OPENED.fetch_add(1, Relaxed)),
         };
-        connection.encrypt(target, deadline)?;
-        connection.enter(target, parameters, Some(deadline))?;
+        let encrypted = connection.encrypt(target, deadline);
+        encrypted.map_err(|error| error.awaiting("the answer to the TLS request", address, began.elapsed()))?;
+        let entered = connection.enter(target, parameters, Some(deadline));
+        entered.map_err(|error| error.awaiting("the answer to the login", address, began.elapsed()))?;
         Ok(connection)
     }
 

@@ -13,7 +13,7 @@ mod target;
 mod tls;
 
 pub use created::{TableName, TableObserver, announce};
-pub use error::{TransportError, in_statement, server_text};
+pub use error::{TransportError, in_statement, server_text, timed};
 pub use incoming::Incoming;
 pub use lent::{give_back, lent};
 pub use link::{CONNECT, Link, Linked, Loss, OnLost, Refused, insist, left_out};

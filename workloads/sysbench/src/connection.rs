@@ -7,16 +7,19 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
+use crate::context::ClientContext;
 use crate::counters::Counter;
-use crate::host::{DRIVERS, Level, Remedy};
-use crate::interpreter::Client;
+use crate::host::{Rank, Remedy};
 pub(crate) use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
 use crate::script_error;
 use crate::stable_c_string::StableCString;
-use crate::statement::{self, BoundStatement, ParamHead};
+use crate::statement::{self, ParamHead};
+
+/// A statement of a connection.
+pub(crate) type BoundStatement = statement::BoundStatement<Connection>;
 
 /// `sql_error_t` of api.lua.
 const NONE: c_int = 0;
@@ -55,7 +58,7 @@ pub(crate) struct Connection {
     /// The kind of the last failure; `error` is the outcome of the last call.
     failed_as: c_int,
     // The fields below are hidden from scripts.
-    client: *const Client,
+    client: *const ClientContext,
     driver_number: usize,
     /// The number of connections that the client had made before it.
     turn: u32,
@@ -63,6 +66,8 @@ pub(crate) struct Connection {
     is_held: bool,
     /// Whether it is unused and waits to be opened again.
     is_spare: bool,
+    /// Whether it has just become so, and is not kept for reuse yet.
+    has_become_spare: bool,
     has_given_rows: bool,
     session: Option<Box<dyn SqlSession>>,
     /// The session while the next call must fail. Only a call that finds no session looks here.
@@ -83,7 +88,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Makes the place of a connection.
-    pub(crate) fn put(places: &mut Places<Self>, client: *const Client) -> *mut Self {
+    pub(crate) fn put(places: &mut Places<Self>, client: *const ClientContext) -> *mut Self {
         let place = places.put(Self::unmade(client));
         // SAFETY: the place exists, and has no other user yet.
         let made = unsafe { &mut *place };
@@ -93,7 +98,7 @@ impl Connection {
     }
 
     /// A connection that is not opened yet.
-    fn unmade(client: *const Client) -> Self {
+    fn unmade(client: *const ClientContext) -> Self {
         Self {
             error: NONE,
             sql_errno: 0,
@@ -108,6 +113,7 @@ impl Connection {
             turn: 0,
             is_held: false,
             is_spare: false,
+            has_become_spare: false,
             has_given_rows: false,
             session: None,
             withheld: None,
@@ -134,6 +140,11 @@ impl Connection {
         // SAFETY: the statements exist as long as this connection, and no holder of a statement's address uses it
         // meanwhile.
         self.statements.addresses().map(|statement| unsafe { &mut *statement })
+    }
+
+    /// Whether it has become free since the last call, so that it may be opened again.
+    pub(crate) fn takes_leave(&mut self) -> bool {
+        std::mem::take(&mut self.has_become_spare)
     }
 
     /// Makes it for the script, by a driver.
@@ -173,9 +184,8 @@ impl Connection {
         });
         // Otherwise, a holder of one of its results still reads it.
         if !self.has_given_rows {
-            self.is_spare = true;
+            (self.is_spare, self.has_become_spare) = (true, true);
             self.spare = self.statements.addresses().collect();
-            self.client().take_back(self.address());
         }
         true
     }
@@ -186,10 +196,10 @@ impl Connection {
     }
 
     fn driver_name(&self) -> &'static str {
-        DRIVERS[self.driver_number].name
+        self.client().host().drivers().get(self.driver_number).map_or("", |driver| driver.name)
     }
 
-    fn client(&self) -> &'static Client {
+    fn client(&self) -> &'static ClientContext {
         // SAFETY: a client outlives its connections, which are its own, and its interpreter.
         unsafe { &*self.client }
     }
@@ -238,7 +248,7 @@ impl Connection {
         self.forget_rows();
         (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
         if self.session.take().or(self.withheld.take()).is_none() {
-            self.client().host().log(Level::Alert, "attempt to close an already closed connection");
+            self.client().host().log(Rank::Alert, "attempt to close an already closed connection");
         }
     }
 
@@ -380,7 +390,7 @@ impl Connection {
             return Outcome::Failed;
         }
         let error = EngineError::failed(call, "the connection or the statement was closed");
-        self.client().host().log(Level::Alert, "attempt to use an already closed connection");
+        self.client().host().log(Rank::Alert, "attempt to use an already closed connection");
         self.notify(&error, FATAL);
         Outcome::Failed
     }
@@ -401,7 +411,8 @@ impl Connection {
         self.result.counter = counter as c_int;
         match remedy {
             Remedy::Fatal => {
-                client.host().log(Level::Fatal, &script_error::fatal(self.driver_name(), error, call, sql));
+                let words = script_error::fatal(self.driver_name(), error, call, sql);
+                client.host().statement_failed(client.number(), &words);
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),

@@ -143,7 +143,7 @@ impl ValidatedScript {
             }
         }
         let shared = shared(&self.line, &set, command, seed, Some(sessions))?;
-        Ok(Setup { shapes: Shapes::from(&self.general.random), ..shared })
+        Ok(Setup { shapes: self.general.random.shapes, ..shared })
     }
 
     pub(super) fn options(&self) -> &OptionSet {
