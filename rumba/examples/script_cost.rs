@@ -17,8 +17,8 @@ use rumba_engine_api::worker::{Client, Op, OpKind, Pace, StatementCounts, block_
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_protocol_mysql::{Address, Secret, SessionOptions, Target, Tls, WireSession};
-use rumba_workload_sysbench::declared::Kind;
-use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::cli::options::{Kind, OptionInfo};
+use rumba_workload_sysbench::host::{Host, Rank, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
 use rumba_workload_sysbench::{Interpreter, ScriptClient};
@@ -30,10 +30,6 @@ struct Socket {
 }
 
 impl Host for Socket {
-    fn drivers(&self) -> &[DriverInfo] {
-        &[DriverInfo { name: "mysql", about: "MySQL" }]
-    }
-
     fn default_driver(&self) -> Option<usize> {
         Some(0)
     }
@@ -54,7 +50,7 @@ impl Host for Socket {
         Remedy::Fatal
     }
 
-    fn log(&self, _level: Level, words: &str) {
+    fn log(&self, _rank: Rank, words: &str) {
         eprintln!("{words}");
     }
 }
@@ -106,12 +102,12 @@ fn mistake(what: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn value(kind: Kind, default: Option<String>) -> OptionValue {
-    let default = default.unwrap_or_default();
-    match kind {
+fn value(option: &OptionInfo) -> OptionValue {
+    let default = option.default.as_deref().unwrap_or_default();
+    match option.kind {
         Kind::Flag => OptionValue::Flag(default == "on"),
         Kind::Int | Kind::Size | Kind::Double => OptionValue::Number(default.parse().unwrap_or_default()),
-        Kind::Text | Kind::List | Kind::File => OptionValue::Text(default),
+        _ => OptionValue::Text(default.to_owned()),
     }
 }
 
@@ -158,7 +154,7 @@ impl ScriptInvocation<'_> {
         // Its own options with their defaults.
         let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
         let declared = loaded.declared().map_err(|error| error.to_string())?;
-        let own = declared.into_iter().map(|option| (option.name, value(option.kind, option.default)));
+        let own = declared.into_iter().map(|option| (option.key(), value(&option)));
         let requested = [("threads", 1.0)].into_iter().chain(self.options.iter().copied());
         let requested = requested.map(|(name, number)| (name.to_owned(), OptionValue::Number(number)));
         Ok(setup(own.chain(requested).collect()))

@@ -31,7 +31,7 @@ use rumba_testkit::allocations::Counting;
 use rumba_workload_sysbench::cli::report::{Latency, StatementTimes};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
-use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::host::{Driver, Host, Rank, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
 use rumba_workload_sysbench::stopwatch::Stopwatch;
@@ -48,8 +48,8 @@ struct Sqlite {
 }
 
 impl Host for Sqlite {
-    fn drivers(&self) -> &[DriverInfo] {
-        &[DriverInfo { name: "sqlite", about: "SQLite" }]
+    fn drivers(&self) -> &[Driver] {
+        &[Driver { name: "sqlite", title: "SQLite", options: &[] }]
     }
 
     fn default_driver(&self) -> Option<usize> {
@@ -65,8 +65,8 @@ impl Host for Sqlite {
         if error.is_conflict() { Remedy::RollBackAndRestart } else { Remedy::Fatal }
     }
 
-    fn log(&self, level: Level, words: &str) {
-        self.log.lock().unwrap().push(format!("{level:?}: {words}"));
+    fn log(&self, rank: Rank, words: &str) {
+        self.log.lock().unwrap().push(format!("{rank:?}: {words}"));
     }
 }
 

@@ -17,10 +17,13 @@ mod existing;
 mod libpq;
 #[path = "sysbench/not_found.rs"]
 mod not_found;
+#[path = "sysbench/restarts.rs"]
+mod restarts;
 #[path = "sysbench/restricted.rs"]
 mod restricted;
+#[path = "sysbench/unready.rs"]
+mod unready;
 
-use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
 
 use common::{TestDir, compile_lua_module, text};
@@ -160,52 +163,6 @@ fn the_suite_runs_over_postgresql() {
         (format!("--pgsql-host={}", server.directory().display()), format!("--pgsql-port={}", server.port()));
     let user = format!("--pgsql-user={SUPERUSER}");
     suite(&place, &["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres"]);
-}
-
-/// Reads its output until its first second is over.
-fn await_first_second(child: &mut std::process::Child) -> BufReader<std::process::ChildStdout> {
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("[ 1s ]") {
-        line.clear();
-        assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended before its first second");
-    }
-    stdout
-}
-
-#[test]
-#[needs(MariaDb)]
-fn ignored_errors_let_a_run_survive_a_server_restart() {
-    let place = TestDir::new();
-    let mut server = Existing::start(&[]);
-    server.fetch("CREATE DATABASE sbtest");
-    let (socket, password) =
-        (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
-    let options = [&socket, "--mysql-user=root", &password, "oltp_read_write", "--table-size=500"];
-    succeeds(&place, &[&options[..], &["prepare"]].concat());
-    // Returns its exit status and the output after its first second, at which the server is restarted.
-    let mut run = |ignored: &str| {
-        let words = [&options[..], &["--threads=4", "--time=12", "--report-interval=1", ignored, "run"]].concat();
-        let mut command = place.rumba(&["sysbench"]);
-        let mut child = command.args(words).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let mut stdout = await_first_second(&mut child);
-        server.restart();
-        let mut said = String::new();
-        stdout.read_to_string(&mut said).unwrap();
-        (child.wait().unwrap(), said)
-    };
-    let (status, said) = run("--mysql-ignore-errors=1213,1020,1205,2013");
-    assert!(status.success(), "{said}");
-    // A restart costs each client a reconnect, which is not counted as an ignored error; deadlocks are.
-    assert!(figure(&said, "reconnects:") >= 4.0 && !said.contains("connection lost"), "{said}");
-    let ignored = figure(&said, "ignored errors:");
-    assert!(ignored == 0.0 || said.contains("1213") || said.contains("1205") || said.contains("1020"), "{said}");
-    let last = said.lines().rfind(|line| line.starts_with("[ ")).unwrap();
-    assert!(!last.contains("tps: 0.00"), "it went on: {said}");
-    // Without the option, it ends with the server's error.
-    let (status, said) = run("--mysql-ignore-errors=1213");
-    assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("FATAL: "), "{said}");
 }
 
 #[test]

@@ -91,9 +91,9 @@ impl Pace for Paused {
 fn a_client_with_its_interpreter_is_small() {
     // The memory of interpreters is allocated for several of them at once.
     const CLIENTS: usize = 40;
-    // 177,400 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
+    // 176,200 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
     // counted here.
-    const MOST: i64 = 179_000;
+    const MOST: i64 = 177_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let cells = Arc::new(Cells::new(1));
@@ -118,9 +118,8 @@ fn a_client_with_its_interpreter_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn point_select_script_stays_within_its_instruction_limit() {
-    // From 1960 to 2010 are counted in a debug build, including the allocation counter. Before statements without rows
-    // were counted, and ranges beyond 32 bits were drawn, it was 1860 to 1890.
-    const MOST: u64 = 2040;
+    // Some 1940 are counted in a debug build, including the allocation counter; runs differ by 50.
+    const MOST: u64 = 1990;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let but_for = Some("*calibrate_the_clock*");

@@ -14,6 +14,8 @@ mod existing;
 mod laws;
 #[path = "sysbench_runs/prepared.rs"]
 mod prepared;
+#[path = "sysbench_runs/suite.rs"]
+mod suite;
 
 use std::process::{Command, Output};
 

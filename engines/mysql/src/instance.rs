@@ -96,6 +96,7 @@ impl ServerInstance {
             table_options: plan.table_options.clone(),
             setup: plan.setup.clone(),
             on_lost: options.on_lost,
+            connect_timeout: None,
             load: options.load,
             text: options.text,
             terse_conflicts: true,

@@ -98,6 +98,7 @@ impl ServerInstance {
             startup: plan.startup.clone(),
             setup: plan.setup.clone(),
             on_lost: options.on_lost,
+            connect_timeout: None,
             text: options.text,
             counts: counts.clone(),
             templates: Arc::default(),

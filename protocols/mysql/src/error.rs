@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
-use rumba_transport::{TransportError, server_text};
+use rumba_transport::{TransportError, server_text, timed};
 
 use crate::Address;
 use crate::codec::Malformed;
@@ -88,16 +88,12 @@ impl WireError {
         WireError::Unreachable { refusal, what, cause: timed(cause, waited) }
     }
 
-    /// Adds the stage of the login and the address to a lost connection. A server may accept a connection and then say
-    /// nothing.
+    /// Adds the stage of the login, and the address: see [`TransportError::awaiting`].
     #[cold]
     pub(crate) fn awaiting(self, awaited: &str, address: &Address, waited: Duration) -> Self {
         match self {
-            WireError::Io { cause, .. } if cause.kind() == io::ErrorKind::TimedOut => {
-                WireError::io(format!("waiting for {awaited} of {address}"), timed(cause, waited))
-            }
             WireError::Io { what, cause } => {
-                WireError::Io { what: format!("{what} {address}, before {awaited}"), cause }
+                TransportError::Io { what, cause }.awaiting(awaited, address, waited).into()
             }
             other => other,
         }
@@ -163,16 +159,6 @@ fn number_of(cause: &io::Error) -> i32 {
         Some(number) => number,
         None if cause.kind() == io::ErrorKind::TimedOut => TIMED_OUT,
         None => 0,
-    }
-}
-
-/// The same error, with the time waited if that is the reason.
-fn timed(cause: io::Error, waited: Duration) -> io::Error {
-    match cause.kind() {
-        kind @ io::ErrorKind::TimedOut => {
-            io::Error::new(kind, format!("nothing came within {:.1} s", waited.as_secs_f64()))
-        }
-        _ => cause,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use rumba_transport::{Channel, Incoming, TransportError, tls_client};
+use rumba_transport::{Channel, Incoming, TransportError, timed, tls_client};
 
 use crate::codec::frame::{self, Framed, HEADER};
 use crate::codec::message::Transaction;
@@ -42,14 +42,21 @@ impl Connection {
         parameters: &[(&'static str, String)],
         deadline: Instant,
     ) -> Result<Self, PgError> {
+        let (began, address) = (Instant::now(), &target.address);
+        let channel = Channel::connect(address, HEADER, deadline);
         let mut connection = Self {
-            channel: Channel::connect(&target.address, HEADER, deadline)?,
+            channel: channel.map_err(|error| match error {
+                TransportError::Io { what, cause } => TransportError::io(what, timed(cause, began.elapsed())),
+                other => other,
+            })?,
             version: String::new(),
             transaction: Transaction::None,
             names: format!("r{:x}_{:x}_", std::process::id(), OPENED.fetch_add(1, Relaxed)),
         };
-        connection.encrypt(target, deadline)?;
-        connection.log_in(target, parameters, Some(deadline))?;
+        let encrypted = connection.encrypt(target, deadline);
+        encrypted.map_err(|error| error.awaiting("the answer to the TLS request", address, began.elapsed()))?;
+        let entered = connection.log_in(target, parameters, Some(deadline));
+        entered.map_err(|error| error.awaiting("the answer to the login", address, began.elapsed()))?;
         Ok(connection)
     }
 

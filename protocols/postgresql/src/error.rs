@@ -1,7 +1,9 @@
 //! Errors between client and server.
 
+use std::time::Duration;
+
 use rumba_engine_api::error::{EngineError, ErrorCode, SqlState};
-use rumba_transport::{TransportError, server_text};
+use rumba_transport::{Address, TransportError, server_text};
 
 use crate::codec::Malformed;
 use crate::codec::message::Refusal;
@@ -49,6 +51,15 @@ impl PgError {
         }
         let fatal = refusal.is_fatal();
         PgError::Server { sqlstate: SqlState(refusal.sqlstate), message, fatal }
+    }
+
+    /// Adds the stage of the login, and the address: see [`TransportError::awaiting`].
+    #[cold]
+    pub(crate) fn awaiting(self, awaited: &str, address: &Address, waited: Duration) -> Self {
+        match self {
+            PgError::Transport(error) => PgError::Transport(error.awaiting(awaited, address, waited)),
+            other => other,
+        }
     }
 
     /// Converts the error of a connection attempt. A server that is absent or has ended is reported as a lost

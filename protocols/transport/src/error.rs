@@ -1,11 +1,12 @@
 //! Errors of a connection to a server.
 
 use std::io;
+use std::time::Duration;
 
 use rumba_engine_api::printable::printable;
 
 use crate::incoming::LONGEST;
-use crate::tls;
+use crate::{Address, tls};
 
 /// An error of a connection to a server.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,20 @@ impl TransportError {
         ))
     }
 
+    /// Adds to a failed connection attempt what was awaited from `address`, and how long if that is the reason. A server
+    /// may accept a connection and then say nothing.
+    #[cold]
+    #[must_use]
+    pub fn awaiting(self, awaited: &str, address: &Address, waited: Duration) -> Self {
+        match self {
+            Self::Io { cause, .. } if cause.kind() == io::ErrorKind::TimedOut => {
+                Self::io(format!("waiting for {awaited} of {address}"), timed(cause, waited))
+            }
+            Self::Io { what, cause } => Self::io(format!("{what} {address}, before {awaited}"), cause),
+            other => other,
+        }
+    }
+
     /// Converts an error from receiving: errors of the encryption are wrapped in I/O errors.
     pub fn receiving(error: io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
@@ -56,6 +71,16 @@ impl TransportError {
             None if error.kind() == io::ErrorKind::InvalidData => Self::too_long(LONGEST),
             None => Self::io("receiving from the server", error),
         }
+    }
+}
+
+/// The same error, with the time waited if that is the reason.
+pub fn timed(cause: io::Error, waited: Duration) -> io::Error {
+    match cause.kind() {
+        kind @ io::ErrorKind::TimedOut => {
+            io::Error::new(kind, format!("nothing came within {:.1} s", waited.as_secs_f64()))
+        }
+        _ => cause,
     }
 }
 

@@ -18,7 +18,7 @@ mod tls;
 pub use admin::{Admin, Blocking, Rows};
 pub use channel::Channel;
 pub use created::{TableName, TableObserver, announce};
-pub use error::{TransportError, in_statement, server_text};
+pub use error::{TransportError, in_statement, server_text, timed};
 pub use incoming::Incoming;
 pub use link::{CONNECT, Link, LinkCounts, Linked, Loss, OnLost, insist, left_out};
 pub use queue::Queue;

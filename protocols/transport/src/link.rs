@@ -60,7 +60,7 @@ impl Display for Loss<'_> {
             (false, _) => f.write_str("see that it is a server of this protocol, and report it with its version if so"),
             (true, OnLost::Fail) => f.write_str(
                 "the server's log says whether it ended or closed the connection; on_lost = \"reconnect\" goes on after \
-                 its restart",
+                 its restart (rumba sysbench: list the error in --mysql-ignore-errors or --pgsql-ignore-errors)",
             ),
             (true, OnLost::Reconnect) => f.write_str("the server's log says whether it came back"),
         }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_workload_sysbench::Interpreter;
-use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::host::{Driver, Host, Rank, Remedy};
 use rumba_workload_sysbench::setup::Setup;
 
 use super::{Run, TABLE};
@@ -41,8 +41,8 @@ impl Recorder {
 }
 
 impl Host for Recorder {
-    fn drivers(&self) -> &[DriverInfo] {
-        &[DriverInfo { name: "recorder", about: "what is sent" }]
+    fn drivers(&self) -> &[Driver] {
+        &[Driver { name: "recorder", title: "what is sent", options: &[] }]
     }
 
     fn default_driver(&self) -> Option<usize> {
@@ -58,8 +58,8 @@ impl Host for Recorder {
         Remedy::Fatal
     }
 
-    fn log(&self, level: Level, words: &str) {
-        self.reported.lock().unwrap().push(format!("{level:?}: {words}"));
+    fn log(&self, rank: Rank, words: &str) {
+        self.reported.lock().unwrap().push(format!("{rank:?}: {words}"));
     }
 }
 

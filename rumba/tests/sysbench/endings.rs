@@ -1,16 +1,27 @@
 //! The end of a run from outside: signals, and standard output that is closed, full or limited.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 use super::common::{kill, text};
-use super::{TestDir, await_first_second, figure};
+use super::{TestDir, figure};
 
 const SIGINT: i32 = 2;
 const SIGPIPE: i32 = 13;
 const SIGTERM: i32 = 15;
+
+/// Reads its output until its first second is over.
+fn await_first_second(child: &mut std::process::Child) -> BufReader<std::process::ChildStdout> {
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("[ 1s ]") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended before its first second");
+    }
+    stdout
+}
 
 /// An endless run that reports every second.
 fn spin(place: &TestDir, more: &[&str]) -> Child {

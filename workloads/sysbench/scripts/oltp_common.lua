@@ -121,24 +121,31 @@ sysbench.cmdline.commands = {
 
 -- ------------------------------------------------------------------------------------ tables
 
--- The type of the column id, when the server numbers the rows.
+-- The type of the columns id and k. INTEGER ends at 2^31 - 1, except in SQLite.
+local function number_type(driver)
+   return driver ~= "sqlite" and sysbench.opt.table_size > 2147483647 and "BIGINT" or "INTEGER"
+end
+
+-- The type of the column id if the server numbers the rows.
 local function numbered_id(driver)
+   local kind = number_type(driver)
    if driver == "mysql" then
-      return "INTEGER NOT NULL AUTO_INCREMENT"
+      return kind .. " NOT NULL AUTO_INCREMENT"
    elseif driver == "sqlite" then
-      -- SQLite numbers the rows of a primary key only, and wants all of this with the column.
+      -- SQLite only numbers the rows of a primary key, and requires all of these words.
       return "INTEGER PRIMARY KEY AUTOINCREMENT"
    elseif is_redshift(driver) then
-      return "INTEGER IDENTITY(1,1)"
+      return kind .. " IDENTITY(1,1)"
    else
-      return "SERIAL"
+      return kind == "BIGINT" and "BIGSERIAL" or "SERIAL"
    end
 end
 
 -- CREATE TABLE, and the statement that indexes id where CREATE TABLE cannot, or nil.
 local function table_definition(driver, n)
    local opt = sysbench.opt
-   local id = opt.auto_inc and numbered_id(driver) or "INTEGER NOT NULL"
+   local kind = number_type(driver)
+   local id = opt.auto_inc and numbered_id(driver) or kind .. " NOT NULL"
    local key, engine, index = ", PRIMARY KEY (id)", "", nil
 
    if driver == "mysql" then
@@ -158,8 +165,8 @@ local function table_definition(driver, n)
       key = ""
    end
 
-   return ("CREATE TABLE sbtest%d(id %s, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, " ..
-              "pad CHAR(60) DEFAULT '' NOT NULL%s) %s %s"):format(n, id, key, engine, opt.create_table_options),
+   return ("CREATE TABLE sbtest%d(id %s, k %s DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, " ..
+              "pad CHAR(60) DEFAULT '' NOT NULL%s) %s %s"):format(n, id, kind, key, engine, opt.create_table_options),
       index
 end
 

@@ -1,6 +1,5 @@
 //! A script's connection: a session, its statements, and the answer to the last of them.
 
-use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 
@@ -8,23 +7,24 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
+use crate::context::ClientContext;
 use crate::counters::Counter;
-use crate::host::{Level, Remedy};
-use crate::interpreter::Client;
+use crate::host::{Rank, Remedy};
 pub(crate) use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::row_load::RowLoad;
 use crate::rows::{RawRows, RowRoom, Rows};
+use crate::script_error;
 use crate::stable_c_string::StableCString;
-use crate::statement::{self, BoundStatement, ParamHead};
+use crate::statement::{self, ParamHead};
+
+/// A statement of a connection.
+pub(crate) type BoundStatement = statement::BoundStatement<Connection>;
 
 /// `sql_error_t` of api.lua.
 const NONE: c_int = 0;
 const IGNORABLE: c_int = 1;
 const FATAL: c_int = 2;
-
-/// The error for a server that is gone, as in MySQL's client library: the connection was lost during a query.
-const LOST: (c_int, &str) = (2013, "HY000");
 
 /// A driver as scripts hold it: `sql_driver` of api.lua.
 #[repr(C)]
@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     /// The kind of the last failure; `error` is the outcome of the last call.
     failed_as: c_int,
     // The fields below are hidden from scripts.
-    client: *const Client,
+    client: *const ClientContext,
     driver_number: usize,
     /// The number of connections that the client had made before it.
     turn: u32,
@@ -66,6 +66,8 @@ pub(crate) struct Connection {
     is_held: bool,
     /// Whether it is unused and waits to be opened again.
     is_spare: bool,
+    /// Whether it has just become so, and is not kept for reuse yet.
+    has_become_spare: bool,
     has_given_rows: bool,
     session: Option<Box<dyn SqlSession>>,
     /// The session while the next call must fail. Only a call that finds no session looks here.
@@ -86,7 +88,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Makes the place of a connection.
-    pub(crate) fn put(places: &mut Places<Self>, client: *const Client) -> *mut Self {
+    pub(crate) fn put(places: &mut Places<Self>, client: *const ClientContext) -> *mut Self {
         let place = places.put(Self::unmade(client));
         // SAFETY: the place exists, and has no other user yet.
         let made = unsafe { &mut *place };
@@ -96,7 +98,7 @@ impl Connection {
     }
 
     /// A connection that is not opened yet.
-    fn unmade(client: *const Client) -> Self {
+    fn unmade(client: *const ClientContext) -> Self {
         Self {
             error: NONE,
             sql_errno: 0,
@@ -111,6 +113,7 @@ impl Connection {
             turn: 0,
             is_held: false,
             is_spare: false,
+            has_become_spare: false,
             has_given_rows: false,
             session: None,
             withheld: None,
@@ -137,6 +140,11 @@ impl Connection {
         // SAFETY: the statements exist as long as this connection, and no holder of a statement's address uses it
         // meanwhile.
         self.statements.addresses().map(|statement| unsafe { &mut *statement })
+    }
+
+    /// Whether it has become free since the last call, so that it may be opened again.
+    pub(crate) fn takes_leave(&mut self) -> bool {
+        std::mem::take(&mut self.has_become_spare)
     }
 
     /// Makes it for the script, by a driver.
@@ -176,9 +184,8 @@ impl Connection {
         });
         // Otherwise, a holder of one of its results still reads it.
         if !self.has_given_rows {
-            self.is_spare = true;
+            (self.is_spare, self.has_become_spare) = (true, true);
             self.spare = self.statements.addresses().collect();
-            self.client().take_back(self.address());
         }
         true
     }
@@ -188,7 +195,11 @@ impl Connection {
         (self.session, self.withheld, self.load, self.bulk) = (None, None, None, None);
     }
 
-    fn client(&self) -> &'static Client {
+    fn driver_name(&self) -> &'static str {
+        self.client().host().drivers().get(self.driver_number).map_or("", |driver| driver.name)
+    }
+
+    fn client(&self) -> &'static ClientContext {
         // SAFETY: a client outlives its connections, which are its own, and its interpreter.
         unsafe { &*self.client }
     }
@@ -237,7 +248,7 @@ impl Connection {
         self.forget_rows();
         (self.rows, self.raw_rows, self.load) = (Rows::default(), RawRows::default(), None);
         if self.session.take().or(self.withheld.take()).is_none() {
-            self.client().host().log(Level::Alert, "attempt to close an already closed connection");
+            self.client().host().log(Rank::Alert, "attempt to close an already closed connection");
         }
     }
 
@@ -379,7 +390,7 @@ impl Connection {
             return Outcome::Failed;
         }
         let error = EngineError::failed(call, "the connection or the statement was closed");
-        self.client().host().log(Level::Alert, "attempt to use an already closed connection");
+        self.client().host().log(Rank::Alert, "attempt to use an already closed connection");
         self.notify(&error, FATAL);
         Outcome::Failed
     }
@@ -400,11 +411,8 @@ impl Connection {
         self.result.counter = counter as c_int;
         match remedy {
             Remedy::Fatal => {
-                let (number, _) = numbers(error);
-                let (words, sql) = (words(error), String::from_utf8_lossy(sql));
-                let behind =
-                    if words.contains(&*sql) { String::new() } else { format!(" for query '{}'", shortened(&sql)) };
-                client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
+                let words = script_error::fatal(self.driver_name(), error, call, sql);
+                client.host().statement_failed(client.number(), &words);
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),
@@ -424,10 +432,11 @@ impl Connection {
     }
 
     fn notify(&mut self, error: &EngineError, kind: c_int) {
-        let (number, state) = numbers(error);
+        let (number, state) = script_error::numbers(self.driver_name(), error);
         (self.error, self.failed_as, self.sql_errno) = (kind, kind, number);
         self.failures = self.failures.wrapping_add(1);
-        (self.sql_state, self.sql_errmsg) = (self.state.notify(&state), self.message.notify(&words(error)));
+        (self.sql_state, self.sql_errmsg) =
+            (self.state.notify(&state), self.message.notify(&script_error::words(error)));
     }
 
     /// Forgets the rows of the last answer.
@@ -569,31 +578,4 @@ impl Connection {
             Err(error) => self.failed(&error, "load_rows_done", b""),
         }
     }
-}
-
-/// The beginning of a statement, enough to identify it. A statement with many rows would fill the screen.
-fn shortened(sql: &str) -> Cow<'_, str> {
-    const MOST: usize = 1000;
-    match sql.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &sql[..end]).into(),
-        None => sql.into(),
-    }
-}
-
-/// The engine's message, without the name of the call.
-fn words(error: &EngineError) -> String {
-    match error {
-        EngineError::Refused(refusal) => refusal.words.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The number and the SQLSTATE that a script receives.
-fn numbers(error: &EngineError) -> (c_int, String) {
-    if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
-        return (LOST.0, LOST.1.to_owned());
-    }
-    let code = error.code();
-    let state = code.sqlstate.map_or_else(|| LOST.1.to_owned(), |state| state.to_string());
-    (c_int::try_from(code.vendor).unwrap_or(c_int::MAX), state)
 }

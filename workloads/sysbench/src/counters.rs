@@ -149,24 +149,23 @@ impl Counters {
     /// Statements so far: those that read, that write, and all others.
     #[inline]
     pub fn statements(&self) -> [u64; 3] {
-        [Counter::Read, Counter::Write, Counter::Other].map(|counter| self.counters[counter as usize].load(Relaxed))
-    }
-
-    /// The statements since then. If the counters were restarted meanwhile, the statements since the restart.
-    #[inline]
-    pub fn statements_since(&self, before: [u64; 3]) -> StatementCounts {
-        let [reads, writes, others] = self.statements();
-        let since = |now: u64, before: u64| u32::try_from(now.checked_sub(before).unwrap_or(now)).unwrap_or(u32::MAX);
-        StatementCounts {
-            reads: since(reads, before[0]),
-            writes: since(writes, before[1]),
-            others: since(others, before[2]),
-        }
+        let count = |counter: Counter| self.counters[counter as usize].load(Relaxed);
+        [count(Counter::Read), count(Counter::Write), count(Counter::Other)]
     }
 
     /// All counts so far, in the order of [`Counter`].
     pub fn read(&self) -> [u64; COUNTERS] {
         std::array::from_fn(|number| self.counters[number].load(Relaxed))
+    }
+}
+
+/// The statements between two results of [`Counters::statements`]. A script may subtract from its counts.
+#[inline]
+pub(crate) fn counts_since([reads, writes, others]: [u64; 3], before: [u64; 3]) -> StatementCounts {
+    StatementCounts {
+        reads: reads.saturating_sub(before[0]) as u32,
+        writes: writes.saturating_sub(before[1]) as u32,
+        others: others.saturating_sub(before[2]) as u32,
     }
 }
 

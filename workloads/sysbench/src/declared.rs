@@ -4,47 +4,16 @@ use std::path::PathBuf;
 
 use mlua::{Table, Value};
 
+use crate::cli::options::{Kind, OptionInfo};
 use crate::failure::ScriptError;
 use crate::interpreter::Interpreter;
-
-/// The kind of value that an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// On or off.
-    Flag,
-    /// A whole number.
-    Int,
-    /// A number of bytes, with a unit.
-    Size,
-    /// A number.
-    Double,
-    /// Text.
-    Text,
-    /// Texts parted by commas.
-    List,
-    /// The name of a file.
-    File,
-}
-
-/// An option that a script declares.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// Its name.
-    pub name: String,
-    /// The help text.
-    pub help: String,
-    /// The default value.
-    pub default: Option<String>,
-    /// The type of the value.
-    pub kind: Kind,
-}
 
 impl Interpreter {
     /// The options that the script declares, by name.
     ///
     /// # Errors
     /// A mistake in its table.
-    pub fn declared(&self) -> Result<Vec<Declared>, ScriptError> {
+    pub fn declared(&self) -> Result<Vec<OptionInfo>, ScriptError> {
         let options: Value = self.cmdline("options")?;
         let options = match options {
             Value::Nil => return Ok(Vec::new()),
@@ -54,7 +23,7 @@ impl Interpreter {
         let mut declared = Vec::new();
         for pair in options.pairs::<Value, Value>() {
             let Ok((Value::String(name), Value::Table(definition))) = pair else {
-                return Err(wrong("wrong table structure in sysbench.cmdline.options"));
+                return Err(self.misdeclared("wrong table structure in sysbench.cmdline.options"));
             };
             declared.push(one(&name.to_string_lossy(), &definition)?);
         }
@@ -131,6 +100,13 @@ impl Interpreter {
         Ok(names.iter().map(file).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().map(PathBuf::from).collect())
     }
 
+    /// A mistake in the table of options, in sysbench's form, which names its own code.
+    fn misdeclared(&self, problem: &str) -> ScriptError {
+        let place = "sysbench.cmdline.read_cmdline_options".to_owned();
+        let script = self.setup().script.name().to_owned();
+        ScriptError::Hook { place, words: format!("[string \"sysbench.cmdline.lua\"]: {script}: {problem}") }
+    }
+
     fn cmdline<T: mlua::FromLua>(&self, name: &str) -> Result<T, ScriptError> {
         let sysbench: Table = self.lua().globals().get("sysbench").map_err(reported)?;
         sysbench.get::<Table>("cmdline").and_then(|cmdline| cmdline.get(name)).map_err(reported)
@@ -144,7 +120,7 @@ pub struct Command {
     pub is_parallel: bool,
 }
 
-fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
+fn one(name: &str, definition: &Table) -> Result<OptionInfo, ScriptError> {
     let help = match definition.get::<Value>(1).map_err(reported)? {
         Value::String(help) => help.to_string_lossy(),
         _ => return Err(wrong(&format!("nil description for option {name}"))),
@@ -176,7 +152,7 @@ fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
         }
         _ => None,
     };
-    Ok(Declared { name: name.to_owned(), help, default, kind })
+    Ok(OptionInfo::of_script(name, &help, kind, default.as_deref()))
 }
 
 /// The kind for a number of api.lua's `ARG_…`.

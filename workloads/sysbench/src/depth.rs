@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 
 use mlua::ffi::{self, lua_State};
 
-use crate::interpreter::Client;
+use crate::context::ClientContext;
 
 /// The stack that must be left: for `gsub`, and for the calls of the script's function, such as LuaJIT's compiler or a
 /// built-in engine.
@@ -22,7 +22,7 @@ const LEAST_LEFT_BYTES: usize = 128 << 10;
 ///
 /// # Safety
 /// The state is open, and closed before the client is dropped.
-pub(crate) unsafe fn guard(state: *mut lua_State, client: *const Client) {
+pub(crate) unsafe fn guard(state: *mut lua_State, client: *const ClientContext) {
     // SAFETY: as above; the pushed values are popped.
     unsafe {
         ffi::lua_getglobal(state, c"string".as_ptr());
@@ -38,7 +38,7 @@ pub(crate) unsafe fn guard(state: *mut lua_State, client: *const Client) {
 unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
     // SAFETY: see `guard`.
     unsafe {
-        let client: *const Client = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast();
+        let client: *const ClientContext = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast();
         match ffi::lua_tocfunction(state, ffi::lua_upvalueindex(2)) {
             Some(own) if stack_left_bytes(&*client) >= LEAST_LEFT_BYTES => own(state),
             _ => ffi::luaL_error(state, c"stack overflow".as_ptr()),
@@ -47,7 +47,7 @@ unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
 }
 
 /// The stack that is left for a client's script.
-fn stack_left_bytes(client: &Client) -> usize {
+fn stack_left_bytes(client: &ClientContext) -> usize {
     let here = 0_u8;
     let end = client.stack_end().unwrap_or_else(|| END_OF_THREAD.with(|end| *end));
     (&raw const here).addr().saturating_sub(end)

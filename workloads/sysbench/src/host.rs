@@ -1,20 +1,9 @@
 //! The services that the interpreters of a run need from the program.
 
+pub use crate::cli::log::Rank;
+pub use crate::cli::options::{DRIVERS, Driver};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
-
-/// How much a message matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The run cannot continue.
-    Fatal,
-    /// An error.
-    Alert,
-    /// Something may be wrong.
-    Warning,
-    /// Information.
-    Notice,
-}
 
 /// The remedy for a statement's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,26 +16,12 @@ pub enum Remedy {
     RollBackAndRestart,
 }
 
-/// A driver that scripts can request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DriverInfo {
-    /// The name that `drv:name()` returns: `mysql`.
-    pub name: &'static str,
-    /// A descriptive name.
-    pub about: &'static str,
-}
-
-/// The available drivers, in the order of their numbers.
-pub const DRIVERS: [DriverInfo; 3] = [
-    DriverInfo { name: "mysql", about: "MySQL driver" },
-    DriverInfo { name: "pgsql", about: "PostgreSQL driver" },
-    DriverInfo { name: "sqlite", about: "SQLite driver" },
-];
-
 /// The program that runs scripts.
 pub trait Host: Send + Sync {
-    /// The drivers; others know them by their position.
-    fn drivers(&self) -> &[DriverInfo];
+    /// The drivers that scripts can request; others know them by their position.
+    fn drivers(&self) -> &[Driver] {
+        &DRIVERS
+    }
 
     /// A script requests a driver, by name or the default.
     fn driver_requested(&self) {}
@@ -67,6 +42,11 @@ pub trait Host: Send + Sync {
     /// The remedy for an error.
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy;
 
+    /// Reports a client's statement whose error ends the run.
+    fn statement_failed(&self, _client: u32, words: &str) {
+        self.log(Rank::Fatal, words);
+    }
+
     /// Reports a message to the user.
-    fn log(&self, level: Level, words: &str);
+    fn log(&self, rank: Rank, words: &str);
 }

@@ -6,28 +6,29 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice::from_raw_parts;
 
-use crate::connection::{Connection, DriverHead, Outcome};
+use crate::connection::{BoundStatement, Connection, DriverHead};
 use crate::counters::Counter;
+use crate::handles::Handles;
 use crate::histograms::HistogramSlot;
-use crate::host::Level;
-use crate::interpreter::Client;
+use crate::host::Rank;
+use crate::outcome::Outcome;
 use crate::output;
 use crate::random::Distribution;
 use crate::rows::RowRoom;
-use crate::statement::{BoundStatement, ParamHead};
+use crate::statement::ParamHead;
 
 /// `rumba_interface` of api.lua.
 #[repr(C)]
 struct Interface {
-    driver: unsafe extern "C" fn(*const Client, *const c_char) -> *const DriverHead,
-    connect: unsafe extern "C" fn(*const Client, *const DriverHead) -> *mut Connection,
-    let_go: unsafe extern "C" fn(*mut Connection) -> bool,
+    driver: unsafe extern "C" fn(*const Handles, *const c_char) -> *const DriverHead,
+    connect: unsafe extern "C" fn(*const Handles, *const DriverHead) -> *mut Connection,
+    let_go: unsafe extern "C" fn(*const Handles, *mut Connection) -> bool,
     disconnect: unsafe extern "C" fn(*mut Connection),
     reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
     fail_again: unsafe extern "C" fn(*mut Connection),
     query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
-    let_go_statement: unsafe extern "C" fn(*mut BoundStatement) -> bool,
+    let_go_statement: unsafe extern "C" fn(*const Handles, *mut BoundStatement) -> bool,
     bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
     execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
     close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
@@ -42,32 +43,32 @@ struct Interface {
     load_text: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     load_string: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     load_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
-    more_events: unsafe extern "C" fn(*const Client) -> bool,
-    event_start: unsafe extern "C" fn(*const Client),
-    event_stop: unsafe extern "C" fn(*const Client),
-    count: unsafe extern "C" fn(*const Client, c_int, c_int, u64),
-    rand_uint64: unsafe extern "C" fn(*const Client) -> u64,
-    rand_double: unsafe extern "C" fn(*const Client) -> f64,
+    more_events: unsafe extern "C" fn(*const Handles) -> bool,
+    event_start: unsafe extern "C" fn(*const Handles),
+    event_stop: unsafe extern "C" fn(*const Handles),
+    count: unsafe extern "C" fn(*const Handles, c_int, c_int, u64),
+    rand_uint64: unsafe extern "C" fn(*const Handles) -> u64,
+    rand_double: unsafe extern "C" fn(*const Handles) -> f64,
     rand_default: Draw,
     rand_uniform: Draw,
     rand_gaussian: Draw,
     rand_special: Draw,
     rand_pareto: Draw,
     rand_zipfian: Draw,
-    rand_wide: unsafe extern "C" fn(*const Client, c_int, f64, f64) -> f64,
-    rand_unique: unsafe extern "C" fn(*const Client) -> u32,
-    rand_string: unsafe extern "C" fn(*const Client, *const u8, usize, *mut u8),
-    rand_varstring: unsafe extern "C" fn(*const Client, *mut u8, u32, u32) -> u32,
-    histogram_new: unsafe extern "C" fn(*const Client, usize, f64, f64) -> *mut HistogramSlot,
-    histogram_let_go: unsafe extern "C" fn(*const Client, *mut HistogramSlot),
+    rand_wide: unsafe extern "C" fn(*const Handles, c_int, f64, f64) -> f64,
+    rand_unique: unsafe extern "C" fn(*const Handles) -> u32,
+    rand_string: unsafe extern "C" fn(*const Handles, *const u8, usize, *mut u8),
+    rand_varstring: unsafe extern "C" fn(*const Handles, *mut u8, u32, u32) -> u32,
+    histogram_new: unsafe extern "C" fn(*const Handles, usize, f64, f64) -> *mut HistogramSlot,
+    histogram_let_go: unsafe extern "C" fn(*const Handles, *mut HistogramSlot),
     histogram_update: unsafe extern "C" fn(*mut HistogramSlot, f64),
     histogram_print: unsafe extern "C" fn(*const HistogramSlot),
-    alert: unsafe extern "C" fn(*const Client, *const u8, usize),
+    alert: unsafe extern "C" fn(*const Handles, *const u8, usize),
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
 }
 
-type Draw = unsafe extern "C" fn(*const Client, u32, u32) -> u32;
+type Draw = unsafe extern "C" fn(*const Handles, u32, u32) -> u32;
 
 static INTERFACE: Interface = Interface {
     driver,
@@ -125,18 +126,20 @@ pub(crate) fn table() -> *const c_void {
 
 // SAFETY of all functions below: see the head of this file.
 
-unsafe extern "C" fn driver(client: *const Client, name: *const c_char) -> *const DriverHead {
+unsafe extern "C" fn driver(client: *const Handles, name: *const c_char) -> *const DriverHead {
     let name = if name.is_null() { None } else { Some(unsafe { CStr::from_ptr(name) }) };
     unsafe { &*client }.driver(name.filter(|name| !name.is_empty()))
 }
 
-unsafe extern "C" fn connect(client: *const Client, driver: *const DriverHead) -> *mut Connection {
+unsafe extern "C" fn connect(client: *const Handles, driver: *const DriverHead) -> *mut Connection {
     unsafe { &*client }.connect(driver)
 }
 
 /// Called when the interpreter collects the script's handle of a connection.
-unsafe extern "C" fn let_go(connection: *mut Connection) -> bool {
-    unsafe { &mut *connection }.let_go()
+unsafe extern "C" fn let_go(client: *const Handles, connection: *mut Connection) -> bool {
+    let is_closed = unsafe { &mut *connection }.let_go();
+    unsafe { &*client }.take_back(connection);
+    is_closed
 }
 
 unsafe extern "C" fn disconnect(connection: *mut Connection) {
@@ -160,8 +163,11 @@ unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length
 }
 
 /// Called when the interpreter collects the script's handle of a statement.
-unsafe extern "C" fn let_go_statement(statement: *mut BoundStatement) -> bool {
-    unsafe { (*(*statement).connection()).let_go_statement(statement) }
+unsafe extern "C" fn let_go_statement(client: *const Handles, statement: *mut BoundStatement) -> bool {
+    let connection = unsafe { &*statement }.connection();
+    let is_closed = unsafe { &mut *connection }.let_go_statement(statement);
+    unsafe { &*client }.take_back(connection);
+    is_closed
 }
 
 unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const ParamHead, count: u32) -> Outcome {
@@ -182,7 +188,11 @@ unsafe extern "C" fn execute(statement: *mut BoundStatement) -> Outcome {
 }
 
 unsafe extern "C" fn close(statement: *mut BoundStatement) -> Outcome {
-    unsafe { &mut *statement }.close()
+    let statement = unsafe { &mut *statement };
+    match statement.forget() {
+        Some(prepared) => unsafe { &mut *statement.connection() }.close(prepared),
+        None => Outcome::Done,
+    }
 }
 
 unsafe extern "C" fn row(connection: *mut Connection, room: *mut RowRoom) -> u32 {
@@ -235,61 +245,61 @@ unsafe extern "C" fn load_end(connection: *mut Connection) -> Outcome {
     unsafe { &mut *connection }.load_end()
 }
 
-unsafe extern "C" fn more_events(client: *const Client) -> bool {
-    unsafe { &*client }.more_events()
+unsafe extern "C" fn more_events(client: *const Handles) -> bool {
+    unsafe { &(*client).context }.more_events()
 }
 
-unsafe extern "C" fn event_start(client: *const Client) {
-    unsafe { &*client }.event_start();
+unsafe extern "C" fn event_start(client: *const Handles) {
+    unsafe { &(*client).context }.event_start();
 }
 
-unsafe extern "C" fn event_stop(client: *const Client) {
-    unsafe { &*client }.event_stop();
+unsafe extern "C" fn event_stop(client: *const Handles) {
+    unsafe { &(*client).context }.event_stop();
 }
 
-unsafe extern "C" fn count(client: *const Client, _thread: c_int, counter: c_int, number: u64) {
+unsafe extern "C" fn count(client: *const Handles, _thread: c_int, counter: c_int, number: u64) {
     // The count goes to this client, for any client that the script names, because the sum is the same.
     if let Some(counter) = Counter::of(counter) {
-        unsafe { &*client }.count_by(counter, number);
+        unsafe { &(*client).context }.count_by(counter, number);
     }
 }
 
-unsafe extern "C" fn rand_uint64(client: *const Client) -> u64 {
-    unsafe { (*client).random().bits() }
+unsafe extern "C" fn rand_uint64(client: *const Handles) -> u64 {
+    unsafe { (*client).context.random().bits() }
 }
 
-unsafe extern "C" fn rand_double(client: *const Client) -> f64 {
-    unsafe { (*client).random().share() }
+unsafe extern "C" fn rand_double(client: *const Handles) -> f64 {
+    unsafe { (*client).context.random().share() }
 }
 
-unsafe extern "C" fn rand_default(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().default(a, b) }
+unsafe extern "C" fn rand_default(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().default(a, b) }
 }
 
-unsafe extern "C" fn rand_uniform(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().uniform(a, b) }
+unsafe extern "C" fn rand_uniform(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().uniform(a, b) }
 }
 
-unsafe extern "C" fn rand_gaussian(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().gaussian(a, b) }
+unsafe extern "C" fn rand_gaussian(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().gaussian(a, b) }
 }
 
-unsafe extern "C" fn rand_special(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().special(a, b) }
+unsafe extern "C" fn rand_special(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().special(a, b) }
 }
 
-unsafe extern "C" fn rand_pareto(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().pareto(a, b) }
+unsafe extern "C" fn rand_pareto(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().pareto(a, b) }
 }
 
-unsafe extern "C" fn rand_zipfian(client: *const Client, a: u32, b: u32) -> u32 {
-    unsafe { (*client).random().zipfian(a, b) }
+unsafe extern "C" fn rand_zipfian(client: *const Handles, a: u32, b: u32) -> u32 {
+    unsafe { (*client).context.random().zipfian(a, b) }
 }
 
 /// A number of a range that exceeds 32 bits. The kinds are the distributions in the order of their names, from 1; all
 /// others are the default.
-unsafe extern "C" fn rand_wide(client: *const Client, kind: c_int, a: f64, b: f64) -> f64 {
-    let random = unsafe { (*client).random() };
+unsafe extern "C" fn rand_wide(client: *const Handles, kind: c_int, a: f64, b: f64) -> f64 {
+    let random = unsafe { (*client).context.random() };
     let number = usize::try_from(kind).ok().and_then(|kind| kind.checked_sub(1));
     match number.and_then(|number| Distribution::NAMES.get(number).map(|(_, distribution)| *distribution)) {
         Some(distribution) => random.wide(distribution, a, b),
@@ -297,30 +307,32 @@ unsafe extern "C" fn rand_wide(client: *const Client, kind: c_int, a: f64, b: f6
     }
 }
 
-unsafe extern "C" fn rand_unique(client: *const Client) -> u32 {
-    unsafe { &*client }.setup().unique.next()
+unsafe extern "C" fn rand_unique(client: *const Handles) -> u32 {
+    unsafe { &(*client).context }.setup().unique.next()
 }
 
-unsafe extern "C" fn rand_string(client: *const Client, format: *const u8, length: usize, out: *mut u8) {
-    unsafe { (*client).random().string(from_raw_parts(format, length), std::slice::from_raw_parts_mut(out, length)) }
+unsafe extern "C" fn rand_string(client: *const Handles, format: *const u8, length: usize, out: *mut u8) {
+    unsafe {
+        (*client).context.random().string(from_raw_parts(format, length), std::slice::from_raw_parts_mut(out, length))
+    }
 }
 
-unsafe extern "C" fn rand_varstring(client: *const Client, out: *mut u8, least: u32, most: u32) -> u32 {
+unsafe extern "C" fn rand_varstring(client: *const Handles, out: *mut u8, least: u32, most: u32) -> u32 {
     if most == 0 {
         return 0;
     }
-    let random = unsafe { (*client).random() };
+    let random = unsafe { (*client).context.random() };
     let length = random.uniform(if least > most { 1 } else { least }, most);
     random.characters(unsafe { std::slice::from_raw_parts_mut(out, length as usize) });
     length
 }
 
-unsafe extern "C" fn histogram_new(client: *const Client, size: usize, least: f64, most: f64) -> *mut HistogramSlot {
+unsafe extern "C" fn histogram_new(client: *const Handles, size: usize, least: f64, most: f64) -> *mut HistogramSlot {
     unsafe { &*client }.histograms().make(size, least, most)
 }
 
 /// Called when the interpreter collects the script's handle of a histogram.
-unsafe extern "C" fn histogram_let_go(client: *const Client, histogram: *mut HistogramSlot) {
+unsafe extern "C" fn histogram_let_go(client: *const Handles, histogram: *mut HistogramSlot) {
     unsafe { (*client).histograms().let_go(histogram) }
 }
 
@@ -333,9 +345,9 @@ unsafe extern "C" fn histogram_print(histogram: *const HistogramSlot) {
 }
 
 /// Reports an error that occurs where the script has no caller to handle it.
-unsafe extern "C" fn alert(client: *const Client, words: *const u8, length: usize) {
+unsafe extern "C" fn alert(client: *const Handles, words: *const u8, length: usize) {
     let words = String::from_utf8_lossy(unsafe { from_raw_parts(words, length) });
-    unsafe { &*client }.host().log(Level::Alert, &words);
+    unsafe { &(*client).context }.host().log(Rank::Alert, &words);
 }
 
 /// The text that api.lua loads on demand.

@@ -3,90 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::cli::settings::{self, RandomSettings};
+pub use crate::cli::settings::{Distribution, Shapes};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-/// The distribution that `--rand-type` names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Distribution {
-    /// All values are equally likely.
-    #[default]
-    Uniform,
-    /// A bell around the middle.
-    Gaussian,
-    /// A part of the range around its middle is drawn more often; the default of sysbench 1.0.
-    Special,
-    /// The lower, the more often, by a power.
-    Pareto,
-    /// The lower, the more often, by rank.
-    Zipfian,
-}
-
-impl Distribution {
-    /// Every distribution, by the name an option gives it.
-    pub const NAMES: [(&'static str, Distribution); 5] = [
-        ("uniform", Distribution::Uniform),
-        ("gaussian", Distribution::Gaussian),
-        ("special", Distribution::Special),
-        ("pareto", Distribution::Pareto),
-        ("zipfian", Distribution::Zipfian),
-    ];
-
-    /// The distribution of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, distribution)| *distribution)
-    }
-}
-
-/// The shapes of the distributions, as options set them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shapes {
-    /// The distribution of `sysbench.rand.default`.
-    pub default: Distribution,
-    /// The number of uniform numbers whose mean is a bell's or a special value.
-    pub iterations: u32,
-    /// Percent of the range that the special values lie in.
-    pub special_pct: f64,
-    /// Percent of the numbers that are special.
-    pub special_res: f64,
-    /// Pareto's `h`: a share `h` of the values has a share `1 - h` of the draws.
-    pub pareto_h: f64,
-    /// The exponent of Zipf's law.
-    pub zipfian_exponent: f64,
-}
-
-impl Default for Shapes {
-    fn default() -> Self {
-        Self {
-            default: Distribution::Uniform,
-            iterations: 12,
-            special_pct: 1.0,
-            special_res: 75.0,
-            pareto_h: 0.2,
-            zipfian_exponent: 0.8,
-        }
-    }
-}
-
-impl From<&RandomSettings> for Shapes {
-    fn from(requested: &RandomSettings) -> Self {
-        Self {
-            default: match requested.distribution {
-                settings::Distribution::Uniform => Distribution::Uniform,
-                settings::Distribution::Gaussian => Distribution::Gaussian,
-                settings::Distribution::Special => Distribution::Special,
-                settings::Distribution::Pareto => Distribution::Pareto,
-                settings::Distribution::Zipfian => Distribution::Zipfian,
-            },
-            iterations: requested.special_iterations,
-            special_pct: f64::from(requested.special_percent),
-            special_res: f64::from(requested.special_results_percent),
-            pareto_h: requested.pareto_h,
-            zipfian_exponent: requested.zipfian_exponent,
-        }
-    }
-}
 
 /// One client's source of random numbers.
 #[derive(Debug)]

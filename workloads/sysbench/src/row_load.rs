@@ -5,7 +5,7 @@ use std::task::Poll;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
-use crate::interpreter::Client;
+use crate::context::ClientContext;
 
 /// The approximate bytes of a batch: below the packet size that every server accepts, and few enough to undo and repeat
 /// a load.
@@ -83,7 +83,7 @@ impl RowLoad {
     ///
     /// # Errors
     /// The engine's error, about these rows or the earlier ones.
-    pub(crate) fn send(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
+    pub(crate) fn send(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
         let before = self.settle(client)?;
         if self.values.is_empty() {
             return Ok(before);
@@ -129,7 +129,7 @@ impl RowLoad {
     }
 
     /// Waits for the answer that is still to come.
-    fn settle(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
+    fn settle(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
         if !std::mem::take(&mut self.is_owed) {
             return Ok(None);
         }
@@ -148,7 +148,7 @@ impl RowLoad {
     }
 
     /// Leaves it unfinished after an error.
-    pub(crate) fn give_up(&mut self, client: &Client) {
+    pub(crate) fn give_up(&mut self, client: &ClientContext) {
         // A failure here follows from the error that is being reported.
         let _ = self.settle(client);
         if self.session.dialect() == Dialect::Sqlite {
@@ -167,7 +167,7 @@ impl RowLoad {
     ///
     /// # Errors
     /// The engine's error, or that the last row is incomplete; the load is given up then.
-    pub(crate) fn finish(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
+    pub(crate) fn finish(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
         let sent = match self.values.len().is_multiple_of(self.columns) {
             true => self.send(client),
             false => Err(EngineError::failed("load_rows_done", "the last row is not whole")),
@@ -184,7 +184,7 @@ impl RowLoad {
     }
 }
 
-fn took(client: &Client, answer: Result<Answer, EngineError>) -> Result<Option<Answer>, EngineError> {
+fn took(client: &ClientContext, answer: Result<Answer, EngineError>) -> Result<Option<Answer>, EngineError> {
     let answer = answer?;
     client.statement_done(answer.affected, true);
     Ok(Some(answer))

@@ -4,23 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+pub use crate::cli::options::OptionValue;
 use crate::host::Host;
 use crate::random::{Shapes, Unique};
-
-/// An option's value for a script, in `sysbench.opt`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OptionValue {
-    /// `true` or `false`.
-    Flag(bool),
-    /// A number.
-    Number(f64),
-    /// A string.
-    Text(String),
-    /// A table of strings.
-    List(Vec<String>),
-    /// No value.
-    Nil,
-}
 
 /// The script to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

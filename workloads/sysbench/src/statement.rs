@@ -7,14 +7,13 @@ use std::slice::from_raw_parts;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, Param, ParamType, SqlSession, Statement};
 
-use crate::connection::{Connection, Outcome};
 use crate::marks::{has_any, numbered};
 
 /// A prepared statement; its head is `sql_statement` of api.lua. Its place exists as long as its connection's, because
 /// a script may use a closed one, or hold its address outside of a handle.
 #[repr(C)]
-pub(crate) struct BoundStatement {
-    connection: *mut Connection,
+pub(crate) struct BoundStatement<Owner> {
+    connection: *mut Owner,
     // The fields below are hidden from scripts.
     /// Whether the script still holds it.
     pub(crate) is_held: bool,
@@ -31,9 +30,9 @@ pub(crate) struct BoundStatement {
     declared: Vec<ParamType>,
 }
 
-impl BoundStatement {
+impl<Owner> BoundStatement<Owner> {
     /// A statement that is not opened yet.
-    pub(crate) fn new(connection: *mut Connection) -> Self {
+    pub(crate) fn new(connection: *mut Owner) -> Self {
         Self {
             connection,
             is_held: false,
@@ -46,7 +45,7 @@ impl BoundStatement {
         }
     }
 
-    pub(crate) fn connection(&self) -> *mut Connection {
+    pub(crate) fn connection(&self) -> *mut Owner {
         self.connection
     }
 
@@ -88,13 +87,6 @@ impl BoundStatement {
             self.declared = params.iter().map(|&param| unsafe { &*param }.declared()).collect();
         }
         self.awaits_types
-    }
-
-    /// Closes it and frees its resources.
-    pub(crate) fn close(&mut self) -> Outcome {
-        let Some(statement) = self.forget() else { return Outcome::Done };
-        // SAFETY: places of connections live as long as their client, and so longer than statements.
-        unsafe { &mut *self.connection }.close(statement)
     }
 
     /// Frees its resources, except for the session's statement.

@@ -37,7 +37,7 @@ impl Interpreter {
                 OptionValue::Number(number) => options.set(name.as_str(), *number)?,
                 OptionValue::Text(text) => options.set(name.as_str(), text.as_str())?,
                 OptionValue::List(list) => options.set(name.as_str(), list.as_slice())?,
-                OptionValue::Nil => {}
+                OptionValue::Nothing => {}
             }
         }
         Ok(options)

@@ -18,7 +18,7 @@ const TOO_MANY_PREPARED: u16 = 1461;
 
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, WireError> {
-    let deadline = Instant::now() + CONNECT;
+    let deadline = Instant::now() + options.connect_timeout.unwrap_or(CONNECT);
     let mut connection = Connection::enter(target, deadline)?;
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {

@@ -15,7 +15,7 @@ use crate::query::run;
 
 /// Connects and sets the session up.
 pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, PgError> {
-    let deadline = Instant::now() + CONNECT;
+    let deadline = Instant::now() + options.connect_timeout.unwrap_or(CONNECT);
     let mut connection = Connection::enter(target, &options.startup, deadline)?;
     for statement in &options.setup {
         run(&mut connection, statement, Some(deadline)).map_err(|error| match error {

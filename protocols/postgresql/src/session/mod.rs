@@ -17,6 +17,7 @@ mod template;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
@@ -66,6 +67,8 @@ pub struct SessionOptions {
     pub setup: Vec<String>,
     /// The reaction to a lost connection.
     pub on_lost: OnLost,
+    /// How long a connection attempt may take; ten seconds if absent.
+    pub connect_timeout: Option<Duration>,
     /// Whether statements are sent as text with literal parameters instead of prepared (the simple protocol).
     pub text: bool,
     /// The shared counters.

@@ -1,8 +1,10 @@
 //! Connections to databases: the session that each driver's options request, and the errors that are ignored.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
@@ -10,18 +12,21 @@ use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
 use rumba_protocol_postgresql::libpq::{Environment, Place};
 use rumba_workload_sysbench::ScriptError;
-use rumba_workload_sysbench::cli::log::{Log, Rank};
+use rumba_workload_sysbench::cli::log::Log;
 use rumba_workload_sysbench::cli::options::Source;
 use rumba_workload_sysbench::cli::report::StatementTimes;
 use rumba_workload_sysbench::cli::settings::{DatabaseSettings, PgSslMode, SqliteSettings, SslMode, StatementMode};
 use rumba_workload_sysbench::cli::{OptionSet, Refusal};
 use rumba_workload_sysbench::failure::FAILED;
-use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::host::{DRIVERS, Host, Rank, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
 use rumba_workload_sysbench::stopwatch::Stopwatch;
 
 use super::dry::DrySession;
 use super::{Ended, print};
+
+/// MySQL's error for more prepared statements than `max_prepared_stmt_count`.
+const TOO_MANY_PREPARED: u32 = 1461;
 
 /// A driver with its options read.
 enum Way {
@@ -74,6 +79,23 @@ pub struct Drivers {
     stopwatch: Stopwatch,
     /// The first error of a `thread_done`.
     end_failure: OnceLock<String>,
+    /// The clients whose first connection was made.
+    connected: AtomicU32,
+    /// Whether a client could not connect.
+    lacks_connection: Arc<AtomicBool>,
+    /// Whether the server has no space for a prepared statement.
+    lacks_statement: AtomicBool,
+    /// The client that first reported each kind of failed statement.
+    failed_statements: Mutex<HashMap<String, u32>>,
+}
+
+/// What the server refused to a client that is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A connection.
+    Connection,
+    /// A prepared statement.
+    Statement,
 }
 
 impl Drivers {
@@ -86,6 +108,10 @@ impl Drivers {
             is_requested: AtomicBool::new(false),
             stopwatch: Stopwatch::default(),
             end_failure: OnceLock::new(),
+            connected: AtomicU32::new(0),
+            lacks_connection: Arc::default(),
+            lacks_statement: AtomicBool::new(false),
+            failed_statements: Mutex::default(),
         }
     }
 
@@ -115,13 +141,36 @@ impl Drivers {
         self.stopwatch.take()
     }
 
-    /// Prints a client's error.
-    pub fn client_failed(&self, error: &EngineError) -> Ended {
+    /// Clients are made from here on; connections of the main interpreter do not count.
+    pub fn begin_clients(&self) {
+        self.connected.store(0, Relaxed);
+    }
+
+    /// The number of clients that have connected.
+    pub fn connected(&self) -> u32 {
+        self.connected.load(Relaxed)
+    }
+
+    /// Set once a client could not connect.
+    pub fn connect_failed(&self) -> Arc<AtomicBool> {
+        self.lacks_connection.clone()
+    }
+
+    /// What a client lacked, if that is why it could not be made.
+    pub fn lack(&self) -> Option<Lack> {
+        if self.lacks_statement.load(Relaxed) {
+            return Some(Lack::Statement);
+        }
+        self.lacks_connection.load(Relaxed).then_some(Lack::Connection)
+    }
+
+    /// Prints a client's error, with more about it.
+    pub fn client_failed(&self, error: &EngineError, more: &str) -> Ended {
         if let Some(failure) = rumba_workload_sysbench::built_in_tests::Failure::of_client(error) {
             return self.failed(&failure);
         }
-        let words = words_of_script(error).map_or_else(|| error.to_string(), str::to_owned);
-        self.log(Level::Fatal, &words);
+        let words = words_of_script(error).map_or_else(|| error.to_string(), str::to_owned) + more;
+        self.log(Rank::Fatal, &words);
         Ended::after(1, words)
     }
 
@@ -131,7 +180,7 @@ impl Drivers {
         match end {
             Err(error) if error.is_of_end() => {
                 let words = error.to_string();
-                self.log(Level::Fatal, &words);
+                self.log(Rank::Fatal, &words);
                 // Only the first error is kept.
                 let _ = self.end_failure.set(words);
                 Ok(())
@@ -179,10 +228,6 @@ impl Drivers {
 }
 
 impl Host for Drivers {
-    fn drivers(&self) -> &[DriverInfo] {
-        &DRIVERS
-    }
-
     fn driver_requested(&self) {
         self.is_requested.store(true, Relaxed);
     }
@@ -201,21 +246,30 @@ impl Host for Drivers {
 
     fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let (way, is_timed) = self.way(driver)?;
-        let session = way.session(client, turn)?;
+        let session = way.session(client, turn).inspect_err(|_| self.lacks_connection.store(true, Relaxed))?;
+        if turn == 0 {
+            self.connected.fetch_add(1, Relaxed);
+        }
         Ok(if is_timed { self.stopwatch.over(session) } else { session })
     }
 
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy {
+        if error.code().vendor == TOO_MANY_PREPARED {
+            self.lacks_statement.store(true, Relaxed);
+        }
         Ignored::of(self.options(), DRIVERS[driver].name).remedy(error)
     }
 
-    fn log(&self, level: Level, words: &str) {
-        let rank = match level {
-            Level::Fatal => Rank::Fatal,
-            Level::Alert => Rank::Alert,
-            Level::Warning => Rank::Warning,
-            Level::Notice => Rank::Notice,
-        };
+    /// The same error of many clients is reported once.
+    fn statement_failed(&self, client: u32, words: &str) {
+        let kind = words.split(" (").next().unwrap_or_default().to_owned();
+        let mut failed = self.failed_statements.lock().unwrap_or_else(PoisonError::into_inner);
+        if *failed.entry(kind).or_insert(client) == client {
+            self.log(Rank::Fatal, words);
+        }
+    }
+
+    fn log(&self, rank: Rank, words: &str) {
         print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).line(rank, words));
     }
 }
@@ -272,9 +326,25 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
         database: options.text("mysql-db").map(str::to_owned),
         tls: tls.clone(),
     });
-    let on_lost = if Ignored::of(options, "mysql").has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
-    let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
+    let on_lost = on_lost(options, "mysql");
+    let connect_timeout = connect_timeout(options);
+    let session =
+        mysql::SessionOptions { text: text_only, on_lost, connect_timeout, ..mysql::SessionOptions::default() };
     Ok(Way::MySql { targets: targets.collect(), options: session })
+}
+
+/// Whether sessions reconnect, which the list of ignored errors decides.
+fn on_lost(options: &OptionSet, driver: &'static str) -> mysql::OnLost {
+    if Ignored::of(options, driver).has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail }
+}
+
+/// The time for a connection attempt, if `--thread-init-timeout` leaves less than usual. The attempt then ends first, so
+/// that its error names what was awaited.
+fn connect_timeout(options: &OptionSet) -> Option<Duration> {
+    const USUAL_S: i64 = 10;
+    const SHARE: f64 = 0.9;
+    let timeout_s = options.int("thread-init-timeout").ok().map(i64::from)?;
+    (1..=USUAL_S).contains(&timeout_s).then(|| Duration::from_secs_f64(timeout_s as f64 * SHARE))
 }
 
 /// The password, or that of `MYSQL_PWD` if none is given, as in the client library.
@@ -338,7 +408,10 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         hosts.push(ways.into_iter().map(|tls| target(place, tls)).collect());
     }
     let startup = environment.startup();
-    let options = postgresql::SessionOptions { text: text_only, startup, ..postgresql::SessionOptions::default() };
+    let on_lost = on_lost(options, "pgsql");
+    let connect_timeout = connect_timeout(options);
+    let own = postgresql::SessionOptions::default();
+    let options = postgresql::SessionOptions { text: text_only, startup, on_lost, connect_timeout, ..own };
     Ok(Way::PostgreSql { hosts, options })
 }
 

@@ -17,15 +17,15 @@ use rumba_workload_sysbench::ScriptError;
 use rumba_workload_sysbench::built_in_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::cli::command_line::{self, Available, Command, CommandLine, Given, Unknown, Unresolved};
 use rumba_workload_sysbench::cli::failure::Failure;
-use rumba_workload_sysbench::cli::log::Rank;
 use rumba_workload_sysbench::cli::options::BuiltIn;
 use rumba_workload_sysbench::cli::refusal::Stream;
 use rumba_workload_sysbench::cli::settings::SqliteSettings;
 use rumba_workload_sysbench::cli::{OptionSet, Refusal, Settings, help, layout, version};
 use rumba_workload_sysbench::executable;
 use rumba_workload_sysbench::failure::Function;
-use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::output;
+use rumba_workload_sysbench::remedy::Ignored;
 
 use test::Test;
 
@@ -132,31 +132,14 @@ fn execute(line: &CommandLine) -> Result<(), Ended> {
     layout::choose(&mut options, program, environment.as_deref()).map_err(|refusal| Ended::refused(&refusal))?;
     // As in sysbench: if a script declares an option under the name of one of these, the run does not use it.
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    // As in sysbench, before anything else and at any verbosity.
+    warnings.iter().for_each(|warning| print(&format!("WARNING: {warning}\n")));
     if settings.verbosity >= Rank::Notice {
         print(&version::banner(script::LUA));
     }
-    let general = General { settings, warnings };
     match line.test.as_deref().and_then(BuiltIn::find) {
-        Some(built_in) => request_built_in(built_in, line, general, options, applied.unresolved),
-        None => request_script(line, general, options, applied.unresolved),
-    }
-}
-
-/// The general options.
-struct General {
-    settings: Settings,
-    warnings: Vec<String>,
-}
-
-impl General {
-    /// Reads the options that only rumba has, now that the script has declared its own.
-    fn read_own(&mut self, options: &OptionSet) -> Result<(), Ended> {
-        self.settings.read_own(options).map_err(|refusal| Ended::refused(&refusal))
-    }
-
-    /// All warnings, now that the options of the test or script are known.
-    fn warnings(&self, options: &OptionSet) -> Vec<String> {
-        options.unclaimed_words().into_iter().chain(self.warnings.iter().cloned()).collect()
+        Some(built_in) => request_built_in(built_in, line, settings, options, applied.unresolved),
+        None => request_script(line, settings, options, applied.unresolved),
     }
 }
 
@@ -176,24 +159,25 @@ fn resolve(
 /// Runs the command of a script.
 fn request_script(
     line: &CommandLine,
-    mut general: General,
+    mut settings: Settings,
     mut options: OptionSet,
     unresolved: Unresolved,
 ) -> Result<(), Ended> {
-    let script = script::Script::load(line, &options, &general.settings)?;
+    let script = script::Script::load(line, &options, &settings)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
     resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
-    general.read_own(&options)?;
+    settings.read_own(&options).map_err(|refusal| Ended::refused(&refusal))?;
     // Checked for any driver, because scripts request theirs only once threads are running.
-    SqliteSettings::read(&options.for_rumba()).map_err(|refusal| Ended::refused(&refusal))?;
+    let own = options.for_rumba();
+    SqliteSettings::read(&own).and_then(|_| Ignored::check(&own)).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(&options)?;
-    general.warnings(&options).iter().for_each(|warning| script.warn(warning));
-    if !executable::is_allowed() && general.settings.luajit_command.as_deref() != Some("off") {
+    options.unclaimed_words().iter().for_each(|warning| script.warn(warning));
+    if !executable::is_allowed() && settings.luajit_command.as_deref() != Some("off") {
         script.warn(executable::INTERPRETED);
     }
-    let Some(word) = line.command.as_deref() else {
-        // Loading was all: the script runs as it is loaded.
+    let Some(word) = line.command.as_deref().filter(|_| !line.reads_stdin()) else {
+        // Loading was all: the script runs as it is loaded. As in sysbench, one from standard input has no commands.
         return Ok(());
     };
     let test = line.test.as_deref().unwrap_or_default();
@@ -206,8 +190,8 @@ fn request_script(
             print(&help::test(command_line::short_name(test), script.options(&options)));
             Ok(())
         }
-        Command::Own(own) => script.own_command(&own, &general.settings),
-        Command::Run => run::run(&Test::Script(&script), &general.settings, &options),
+        Command::Own(own) => script.own_command(&own, &settings),
+        Command::Run => run::run(&Test::Script(&script), &settings, &options),
     }
 }
 
@@ -215,7 +199,7 @@ fn request_script(
 fn request_built_in(
     built_in: &BuiltIn,
     line: &CommandLine,
-    mut general: General,
+    mut settings: Settings,
     mut options: OptionSet,
     unresolved: Unresolved,
 ) -> Result<(), Ended> {
@@ -224,10 +208,10 @@ fn request_built_in(
         options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
     }
     resolve(unresolved, &mut options, Unknown::Refuse, &mut |_| Ok(true))?;
-    general.read_own(&options)?;
-    let settings = &general.settings;
+    settings.read_own(&options).map_err(|refusal| Ended::refused(&refusal))?;
+    let settings = &settings;
     let drivers = host::Drivers::new(&options, settings.verbosity);
-    general.warnings(&options).iter().for_each(|warning| drivers.log(Level::Warning, warning));
+    options.unclaimed_words().iter().for_each(|warning| drivers.log(Rank::Warning, warning));
     let test = built_in.name;
     let required = || Ended::refused(&Refusal::CommandRequired { test: test.to_owned() });
     let word = line.command.as_deref().ok_or_else(required)?;

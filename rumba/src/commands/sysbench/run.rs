@@ -1,6 +1,7 @@
 //! A run: the clients, and the reports on their work.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
 use rumba_workload_sysbench::cli::report::{self, Closing, Queue, Snapshot, Subject};
 use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
-use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::output;
 use rumba_workload_sysbench::setup::Events;
 
@@ -42,7 +43,7 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     };
     let interrupt = Interrupt::default();
     if let Err(error) = interrupt.catch() {
-        test.drivers().log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
+        test.drivers().log(Rank::Warning, &format!("Ctrl-C will not be reported: {error}"));
     }
     let Ready { made, counters, events, interval, all, searches } = ready;
     let started = Instant::now();
@@ -99,9 +100,11 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
     let (interval, all) = (from_now(), from_now());
     // A fixed number of initial writes takes as long as it takes, so there is no timeout.
     let is_long = options.double("writes-before") > 0.0;
-    let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout }, record.clone());
+    let timeout = if is_long { Duration::ZERO } else { settings.thread_init_timeout };
+    drivers.begin_clients();
+    let watch = watch_init(timeout, drivers.connect_failed(), record.clone());
     let made = Made::new(&plan, &make, &ThreadCpuRegistry::new()).map_err(|error| {
-        let ended = drivers.client_failed(&error);
+        let ended = drivers.client_failed(&error, &test.lack(settings.threads));
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
@@ -113,11 +116,13 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
 }
 
 /// Ends the program when clients are not ready in time, because nothing else would end a script that hangs. The
-/// returned sender is dropped once the clients are ready.
-fn watch_init(timeout: Duration, mut record: Record) -> Option<Sender<()>> {
+/// returned sender is dropped once the clients are ready. Once a client could not connect, the others end within the
+/// timeout as well, and the error is reported instead.
+fn watch_init(timeout: Duration, connect_failed: Arc<AtomicBool>, mut record: Record) -> Option<Sender<()>> {
     let (ready, is_ready) = channel();
     let watch = move || {
-        if is_ready.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
+        let passed = || is_ready.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
+        if passed() && (!connect_failed.load(Relaxed) || passed()) {
             let ended = Ended::run(&Failure::ThreadInitTimeout(timeout));
             record.add_failure(&ended.words);
             // A write error is printed, and the program ends either way.
@@ -196,7 +201,15 @@ impl Run<'_> {
             };
             let until = due.map_or_else(far_away, |(at, _)| self.started + at);
             match self.wait(until) {
-                Some(end) => return end,
+                Some(end) => {
+                    // The last clients ended at the time of this report.
+                    if let Some((at, Due::Interval)) = due
+                        && self.elapsed() >= at
+                    {
+                        self.report_interval();
+                    }
+                    return end;
+                }
                 None => match due.map(|(_, due)| due) {
                     Some(Due::WarmedUp) => self.warmed_up(),
                     Some(Due::Interval) => {
@@ -222,12 +235,11 @@ impl Run<'_> {
         }
     }
 
-    /// Makes the clients end on their own, a little later than this thread would end them, because it may be in a
-    /// script's hook then.
-    /// Clients with a rate wait for arrivals after the end, and would be gone before it.
+    /// Makes the clients end on their own, because this thread may be in a script's hook then. Clients with a rate wait
+    /// for arrivals after the end, and would be gone before it.
     fn limit(&self) {
         if let (Some(time), None) = (self.settings.time, self.settings.rate_per_s) {
-            self.running.end_by(self.started + time + LOOK);
+            self.running.end_by(self.started + time);
         }
     }
 
@@ -371,7 +383,7 @@ impl Run<'_> {
         let drivers = self.test.drivers();
         let searches = Searches::of(&self.counters).since(self.searches);
         if let Some(words) = searches.warning(self.test.name(), self.options, drivers) {
-            drivers.log(Level::Warning, &words);
+            drivers.log(Rank::Warning, &words);
             self.record.document.add_warning(&words);
         }
     }
@@ -421,7 +433,7 @@ impl Run<'_> {
             End::Interrupted(signal) => Some(by_signal(signal)),
             End::OutputClosed => Some(by_closed_output()),
         };
-        let of_client = self.running.failure().map(|error| self.test.drivers().client_failed(error));
+        let of_client = self.running.failure().map(|error| self.test.drivers().client_failed(error, ""));
         of_client.or(of_run)
     }
 

@@ -12,13 +12,14 @@ use rumba_results::record::DriverKind;
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::cli::command_line::{Available, CommandLine, Given, OwnCommand};
 use rumba_workload_sysbench::cli::options::OptionInfo;
+use rumba_workload_sysbench::cli::report::INITIALIZING;
 use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::cli::{OptionSet, Refusal, help, version};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::{FAILED, Function};
-use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::options;
-use rumba_workload_sysbench::random::{Shapes, Unique};
+use rumba_workload_sysbench::random::Unique;
 use rumba_workload_sysbench::setup::{self, Events, Setup};
 
 use super::host::{Drivers, Shared};
@@ -58,7 +59,7 @@ impl Script {
             is_quiet: false,
             host: drivers.clone(),
             seed,
-            shapes: Shapes::from(&settings.random),
+            shapes: settings.random.shapes,
             unique: Unique::new(seed),
             events: Events::at_most(settings.events.unwrap_or(0)),
         });
@@ -100,7 +101,7 @@ impl Script {
 
     /// Prints a warning.
     pub fn warn(&self, words: &str) {
-        self.drivers.log(Level::Warning, words);
+        self.drivers.log(Rank::Warning, words);
     }
 
     /// The commands that the script offers.
@@ -134,6 +135,7 @@ impl Script {
                 Err(error) => Err(Ended::script(&error)),
             };
         }
+        self.drivers.report(INITIALIZING);
         let (setup, name) = (self.setup.clone(), own.name.clone());
         let make: Make = Arc::new(move |address: ClientAddress| {
             let interpreter = Interpreter::new(&setup, address.client, Arc::new(Counters::default()))?;
@@ -143,13 +145,13 @@ impl Script {
         let place = rumba_engine_api::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
-        let made =
-            Made::new(&plan, &make, &ThreadCpuRegistry::new()).map_err(|error| self.drivers.client_failed(&error))?;
+        let made = Made::new(&plan, &make, &ThreadCpuRegistry::new())
+            .map_err(|error| self.drivers.client_failed(&error, ""))?;
         let mut running = made.start();
         running.wait(far_away());
         let failure = running.failure().cloned();
         running.join();
-        failure.map_or(Ok(()), |error| Err(self.drivers.client_failed(&error)))
+        failure.map_or(Ok(()), |error| Err(self.drivers.client_failed(&error, "")))
     }
 }
 

@@ -18,6 +18,8 @@ use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::setup::Events;
 
+use super::dry::statements_of_a_client;
+use super::host::Lack;
 use super::script::{Script, without_event};
 use super::{Ended, host, print};
 
@@ -60,6 +62,20 @@ impl Test<'_> {
         match self {
             Test::Script(script) => &script.drivers,
             Test::BuiltIn { drivers, .. } => drivers,
+        }
+    }
+
+    /// More about why clients could not be made: how many were, or how many statements they need.
+    pub fn lack(&self, threads: u32) -> String {
+        match (self, self.drivers().lack()) {
+            (_, Some(Lack::Connection)) => {
+                format!("; {} of {threads} clients had connected", self.drivers().connected())
+            }
+            (Test::Script(script), Some(Lack::Statement)) => {
+                let each = statements_of_a_client(&script.setup);
+                format!("; {threads} clients need {} prepared statements, {each} each", each * threads as usize)
+            }
+            _ => String::new(),
         }
     }
 

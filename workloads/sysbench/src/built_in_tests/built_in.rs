@@ -146,7 +146,7 @@ impl BuiltInTest {
         };
         // `memory` has its own limit.
         let events = if matches!(self.test, Test::Memory(_)) { 0 } else { self.settings.events.unwrap_or(0) };
-        Ok(Started { shared, events: Events::at_most(events), shapes: Shapes::from(&self.settings.random) })
+        Ok(Started { shared, events: Events::at_most(events), shapes: self.settings.random.shapes })
     }
 }
 

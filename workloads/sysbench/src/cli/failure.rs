@@ -7,26 +7,6 @@ use thiserror::Error;
 /// Why a run ends, or a script fails. Its text is printed on standard output, with a line end added.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// Loading a script failed; with Lua's file, line and message.
-    #[error("FATAL: {0}")]
-    Script(String),
-    /// A function of a script failed.
-    #[error("FATAL: `{function}' function failed: {error}")]
-    Function {
-        /// Its name.
-        function: String,
-        /// Lua's file, line and message.
-        error: String,
-    },
-    /// A script without an event function.
-    #[error("FATAL: cannot find the event() function in {0}")]
-    NoEvent(String),
-    /// `--luajit-cmd` was not understood.
-    #[error("FATAL: unknown luaJIT command or jit.* modules not installed")]
-    LuajitCommand,
-    /// `--db-driver` names none.
-    #[error("FATAL: invalid database driver name: '{0}'")]
-    Driver(String),
     /// `thread_init` failed in a thread.
     #[error("FATAL: Threads initialization failed!")]
     ThreadInit,
@@ -64,16 +44,9 @@ mod tests {
     /// From api_basic.t, opt_rate.t and cmdline.t.
     #[test]
     fn words_and_exit_codes_are_sysbenchs() {
-        let function = Failure::Function { function: "cleanup".to_owned(), error: "x.lua:1: no".to_owned() };
         let full = "FATAL: The event queue is full. This means the worker threads are unable to keep up with the \
                     specified event generation rate";
         for (failure, words, exit_code) in [
-            (function, "FATAL: `cleanup' function failed: x.lua:1: no", 1),
-            (
-                Failure::NoEvent("api_basic.lua".to_owned()),
-                "FATAL: cannot find the event() function in api_basic.lua",
-                1,
-            ),
             (Failure::QueueFull, full, 1),
             (
                 Failure::ThreadInitTimeout(Duration::from_secs(30)),

@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(third("Compiled-in database drivers:"), ["mysql", "pgsql", "sqlite"]);
         assert_eq!(third("Compiled-in tests:"), ["fileio", "cpu", "memory", "threads", "mutex"]);
         assert_eq!(part(&text, "mysql options:").len(), 16);
-        assert_eq!(part(&text, "pgsql options:").len(), 6);
+        assert_eq!(part(&text, "pgsql options:").len(), 7, "sysbench's six, and --pgsql-ignore-errors");
     }
 
     /// From opt_help.t, without the explanations and without the text between drivers and tests.

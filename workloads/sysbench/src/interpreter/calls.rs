@@ -4,7 +4,7 @@
 //! lookup may run code of the script that fails. Unprotected, that would end the process.
 
 use std::ffi::c_int;
-use std::ptr::{NonNull, null};
+use std::ptr::NonNull;
 
 use mlua::ffi::{self, lua_State};
 use rumba_engine_api::worker::Pace;
@@ -93,7 +93,7 @@ impl Interpreter {
         if !self.has(name) {
             return Ok(());
         }
-        let number = Argument::Number(f64::from(self.client.number));
+        let number = Argument::Number(f64::from(self.client.context.number()));
         let argument = if function.is_of_thread() { number } else { Argument::Nothing };
         self.fetch(&[name], argument).map(drop).map_err(|words| ScriptError::Call { function, words })
     }
@@ -103,25 +103,19 @@ impl Interpreter {
     /// # Errors
     /// Any error that the script raised.
     pub(crate) fn run(&self, work: Work, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
-        self.client.waits.set(waits);
-        self.client.pace.set(Some(pace));
-        self.client.is_load.set(matches!(work, Work::Fill(_)));
+        let context = &self.client.context;
+        context.begin(waits, pace, matches!(work, Work::Fill(_)));
         let ran = match work {
             Work::Events => self.call(Function::ThreadRun),
             Work::Fill(Fill::Function) => self.call(Function::Prepare),
             Work::Fill(Fill::Command) => self.call_prepare(),
         };
-        if self.client.is_in_event.replace(false) {
-            // SAFETY: the pace is the caller's, and nothing else uses it.
-            unsafe { &mut *pace.as_ptr() }.given_up();
-        }
+        context.give_event_up();
         let ended = match work {
             Work::Events => ran.and_then(|()| self.call(Function::ThreadDone)),
             Work::Fill(_) => ran,
         };
-        self.client.is_load.set(false);
-        self.client.pace.set(None);
-        self.client.waits.set(null());
+        context.end();
         ended
     }
 
@@ -147,6 +141,8 @@ impl Interpreter {
         let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(reported)? else {
             return Ok(false);
         };
+        // `report_json` writes an array for each hook.
+        sysbench.set("reporting", hook).map_err(reported)?;
         let table = self.lua.create_table_from(stat.iter().copied()).map_err(reported)?;
         function.call::<()>(table).map_err(reported)?;
         Ok(true)

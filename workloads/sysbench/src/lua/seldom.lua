@@ -150,13 +150,18 @@ function seldom.report_csv(stat)
       per_second(stat, "errors"), per_second(stat, "reconnects")))
 end
 
-local document
+local document, hook
 
+-- An array for each hook, as in sysbench.
 function seldom.report_json(stat)
-   if document then
+   if hook == sysbench.reporting then
       io.write(",\n")
    else
+      if hook then io.write("\n]\n") end
       io.write("[\n")
+      hook = sysbench.reporting
+   end
+   if not document then
       -- Collected when the interpreter ends, and so after the last report.
       document = newproxy(true)
       getmetatable(document).__gc = function() io.write("\n]\n") end

@@ -15,7 +15,14 @@ use crate::interpreter::Interpreter;
 use crate::options::declare;
 
 /// sysbench options that a script's events may depend on; the experiment sets all others.
-const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
+const TAKEN: [&str; 6] = [
+    "mysql_ignore_errors",
+    "pgsql_ignore_errors",
+    "sqlite_ignore_errors",
+    "luajit_cmd",
+    "validate",
+    "rand_zipfian_exp",
+];
 
 /// The settings for the options of the experiment's script.
 ///

@@ -7,7 +7,7 @@ use crate::cli::OptionSet;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, SqlSession};
 
-use crate::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
+use crate::host::{DRIVERS, Host, Rank, Remedy};
 use crate::remedy::Ignored;
 
 /// One session for each client, until its script requests it.
@@ -45,10 +45,6 @@ impl Sessions {
 }
 
 impl Host for Sessions {
-    fn drivers(&self) -> &[DriverInfo] {
-        &DRIVERS
-    }
-
     fn default_driver(&self) -> Option<usize> {
         Some(self.driver)
     }
@@ -76,5 +72,5 @@ impl Host for Sessions {
     }
 
     /// The error that ends a client is reported elsewhere; other messages have no place in an experiment.
-    fn log(&self, _level: Level, _words: &str) {}
+    fn log(&self, _rank: Rank, _words: &str) {}
 }

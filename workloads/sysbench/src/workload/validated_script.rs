@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::cli::command_line::{self, CommandLine, Unknown};
 use crate::cli::options::{OptionInfo, Source};
 use crate::cli::{OptionSet, Refusal, Settings as General, version};
+use crate::remedy::Ignored;
 use rumba_engine_api::setting::{SettingError, Settings};
 use sha2::{Digest as _, Sha256};
 
@@ -72,6 +73,7 @@ impl ValidatedScript {
         resolved.map_err(|refusal| refused(&refusal))?;
         set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
         let (general, _) = general.map_err(|refusal| refused(&refusal))?;
+        Ignored::check(&set.for_rumba()).map_err(|refusal| refused(&refusal))?;
         if !main.has("event") {
             return Err(unread(format!("cannot find the event() function in {script}")));
         }
@@ -141,7 +143,7 @@ impl ValidatedScript {
             }
         }
         let shared = shared(&self.line, &set, command, seed, Some(sessions))?;
-        Ok(Setup { shapes: Shapes::from(&self.general.random), ..shared })
+        Ok(Setup { shapes: self.general.random.shapes, ..shared })
     }
 
     pub(super) fn options(&self) -> &OptionSet {

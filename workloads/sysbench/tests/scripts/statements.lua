@@ -210,6 +210,28 @@ function checks.a_misspelt_micro_test_is_refused_by_name()
 end
 
 -- What a client would lose: the run goes on after the server dropped its connection in mid-event.
+function checks.tables_of_more_rows_than_an_integer_counts_have_wide_columns()
+   for driver, id in pairs {mysql = "BIGINT NOT NULL AUTO_INCREMENT", pgsql = "BIGSERIAL"} do
+      local function created(options)
+         local text
+         local state = api.state {directory = settings.scripts, script = "oltp_common", command = "prepare",
+                                  driver = driver, options = options, record = function(_, recorded)
+            if recorded:match("CREATE TABLE") then
+               text = recorded
+               error("enough", 0)
+            end
+         end}
+         pcall(api.command, state, "prepare")
+         return assert(text, "no table")
+      end
+      local wide = created {table_size = 3e9}
+      assert(wide:find("(id " .. id .. ", k BIGINT ", 1, true), wide)
+      local loose = created {table_size = 3e9, auto_inc = false}
+      assert(loose:find("(id BIGINT NOT NULL, k BIGINT ", 1, true), loose)
+      assert(not created({table_size = 2147483647}):find("BIG"), "the largest table with integers")
+   end
+end
+
 function checks.a_lost_connection_is_survived()
    for _, script in ipairs({"oltp_read_write", "oltp_point_select", "select_random_points", "micro"}) do
       local left = 2

@@ -41,7 +41,10 @@ impl Given {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Notice {
     /// 1.0 accepts `--test=NAME` for the test. rumba does so too, because scripts written for 0.5 are still in use.
-    #[error("WARNING: the --test option is deprecated: give the name of the test without an option.")]
+    #[error(
+        "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any \
+         options."
+    )]
     TestOption,
     /// An option file could not be read. sysbench continues without it.
     #[error("{path}: {error}")]

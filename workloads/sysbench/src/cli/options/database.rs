@@ -5,7 +5,7 @@ use super::{Group, Kind, OptionInfo, Origin, from, option};
 
 /// Options of every database.
 pub static DATABASE: &[OptionInfo] = &[
-    option(Group::Database, "db-driver", Text, Some("mysql"), "the way to the database: {mysql, pgsql, sqlite}"),
+    option(Group::Database, "db-driver", Text, Some("mysql"), "database driver: {mysql, pgsql, sqlite}"),
     option(
         Group::Database,
         "db-ps-mode",
@@ -18,14 +18,14 @@ pub static DATABASE: &[OptionInfo] = &[
         "db-debug",
         Flag,
         Some("off"),
-        "with --verbosity=5, tell how long statements and their rows took",
+        "with --verbosity=5, report the times of statements and of their rows",
     ),
 ];
 
 /// Options of MySQL and its kin.
 pub static MYSQL: &[OptionInfo] = &[
-    mysql("mysql-host", List, Some("localhost"), "hosts; connections take them in turn"),
-    mysql("mysql-port", List, Some("3306"), "ports; connections take them in turn"),
+    mysql("mysql-host", List, Some("localhost"), "hosts; connections use them in turn"),
+    mysql("mysql-port", List, Some("3306"), "ports; connections use them in turn"),
     mysql("mysql-socket", List, None, "Unix sockets, instead of hosts and ports"),
     mysql("mysql-user", Text, Some("sbtest"), "user"),
     mysql("mysql-password", Text, Some(""), "password"),
@@ -43,15 +43,12 @@ pub static MYSQL: &[OptionInfo] = &[
     from(Origin::Since11, mysql("mysql-ssl-key", Text, None, "file of the client's private key")),
     from(Origin::Since11, mysql("mysql-ssl-ca", Text, None, "file of the authorities that sign servers")),
     from(Origin::Since11, mysql("mysql-ssl-cert", Text, None, "file of the client's certificate")),
-    mysql("mysql-ssl-cipher", Text, Some(""), "the cipher to use"),
-    mysql("mysql-compression", Flag, Some("off"), "compress what is sent"),
-    from(
-        Origin::Since11,
-        mysql("mysql-compression-algorithms", Text, Some("zlib"), "how to compress, if it is asked for"),
-    ),
-    mysql("mysql-debug", Flag, Some("off"), "tell every step of the client"),
-    mysql("mysql-ignore-errors", List, Some("1213,1020,1205"), "errors after which an event is begun anew, or \"all\""),
-    mysql("mysql-dry-run", Flag, Some("off"), "send nothing, and take all for done"),
+    mysql("mysql-ssl-cipher", Text, Some(""), "not supported"),
+    mysql("mysql-compression", Flag, Some("off"), "not supported"),
+    from(Origin::Since11, mysql("mysql-compression-algorithms", Text, Some("zlib"), "not supported")),
+    mysql("mysql-debug", Flag, Some("off"), "not supported"),
+    mysql("mysql-ignore-errors", List, Some("1213,1020,1205"), "errors after which an event is restarted, or \"all\""),
+    mysql("mysql-dry-run", Flag, Some("off"), "send nothing, and treat all statements as done"),
 ];
 
 /// Options of PostgreSQL.
@@ -70,26 +67,36 @@ pub static PGSQL: &[OptionInfo] = &[
             "encryption: {disable, allow, prefer, require, verify-ca, verify-full}",
         ),
     ),
+    from(
+        Origin::Rumba,
+        pgsql(
+            "pgsql-ignore-errors",
+            List,
+            // A deadlock, a serialization failure, a duplicate key: sysbench's driver ignores no others.
+            Some("40P01,40001,23505"),
+            "SQLSTATEs after which an event is restarted, or \"all\"; 57P01 also reconnects",
+        ),
+    ),
 ];
 
 /// Options of SQLite, for which sysbench has no driver.
 pub static SQLITE: &[OptionInfo] = &[
-    sqlite("sqlite-db", Path, Some("sbtest.sqlite"), "file of the database; it is made if there is none"),
+    sqlite("sqlite-db", Path, Some("sbtest.sqlite"), "database file; created if missing"),
     sqlite(
         "sqlite-journal-mode",
         Text,
         Some("wal"),
-        "how a transaction is made atomic: {wal, delete, truncate, persist, memory, off}",
+        "journal of transactions: {wal, delete, truncate, persist, memory, off}",
     ),
     sqlite("sqlite-synchronous", Text, Some("full"), "when files are synced: {off, normal, full, extra}"),
-    sqlite("sqlite-cache-size", Size, Some("64M"), "page cache of all connections together"),
+    sqlite("sqlite-cache-size", Size, Some("64M"), "page cache, shared by all connections"),
     sqlite("sqlite-busy-timeout-ms", Int, Some("5000"), "milliseconds that a statement waits for a lock"),
     sqlite(
         "sqlite-ignore-errors",
         List,
         // SQLITE_BUSY and SQLITE_LOCKED, the counterparts of MySQL's deadlock and lock wait timeout.
         Some("5,6"),
-        "errors after which an event is begun anew, or \"all\"",
+        "errors after which an event is restarted, or \"all\"",
     ),
 ];
 

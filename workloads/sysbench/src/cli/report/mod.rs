@@ -7,7 +7,6 @@
 pub mod built_in;
 mod cumulative;
 mod document;
-pub mod hooks;
 mod intermediate;
 mod number;
 mod progress;
@@ -16,7 +15,7 @@ mod snapshot;
 pub use cumulative::{Closing, cumulative, ignored_errors};
 pub use document::{Document, Errors, Fairness, HistogramRow, Latencies, LatenciesOfAll, Moment, Queries, Total};
 pub use intermediate::intermediate;
-pub use progress::{INITIALIZING, READING_STDIN, THREADS_STARTED, checkpoint, histogram, running_with, warming_up};
+pub use progress::{INITIALIZING, THREADS_STARTED, checkpoint, histogram, running_with, warming_up};
 pub use snapshot::{Counts, Latency, Percentile, Queue, Snapshot, StatementTimes, ThreadTimes};
 
 /// The wording of the closing report.

@@ -10,8 +10,6 @@ use crate::cli::settings::Settings;
 pub const INITIALIZING: &str = "Initializing worker threads...\n\n";
 /// When all are ready.
 pub const THREADS_STARTED: &str = "Threads started!\n\n";
-/// When a script is typed at a terminal.
-pub const READING_STDIN: &str = "Reading the script from the standard input:\n\n";
 
 /// The options of the run. A built-in test's own text follows.
 pub fn running_with(settings: &Settings) -> String {

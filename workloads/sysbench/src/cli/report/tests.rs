@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::built_in::*;
-use super::hooks::{JSON_END, csv_line, default_line, json_row};
 use super::*;
 use crate::cli::histogram::Bucket;
 use crate::cli::options::OptionSet;
@@ -189,40 +188,6 @@ fn intermediate_lines() {
          [ 2s ] queue length: 7 concurrency: 2\n"
     );
     assert!(of(&run(), Subject::Sql).ends_with("\n[ 2s ] queue length: 7, concurrency: 2\n"));
-}
-
-/// From api_reports.t.
-#[test]
-fn lines_of_hooks() {
-    let snapshot = Snapshot { threads_running: 1, ..plain() };
-    assert_eq!(
-        default_line(&snapshot),
-        "[ 4s ] thds: 1 tps: 2.50 qps: 20.00 (r/w/o: 10.00/5.00/5.00) lat (ms,95%): 1235.62 err/s 0.75 \
-         reconn/s: 0.25\n"
-    );
-    assert_eq!(csv_line(&snapshot), "4,1,2.50,20.00,10.00,5.00,5.00,1235.62,0.75,0.25\n");
-    let rows = [json_row(&snapshot, true), json_row(&snapshot, false), JSON_END.to_owned()].concat();
-    let row = |end: &str| {
-        format!(
-            r#"  {{
-    "time":    4,
-    "threads": 1,
-    "tps": 2.50,
-    "qps": {{
-      "total": 20.00,
-      "reads": 10.00,
-      "writes": 5.00,
-      "other": 5.00
-    }},
-    "latency": 1235.62,
-    "errors": 0.75,
-    "reconnects": 0.25
-  }}{end}
-"#
-        )
-    };
-    assert_eq!(rows, format!("[\n{}{}]\n", row(","), row("")));
-    assert!(serde_json::from_str::<serde_json::Value>(&rows).unwrap().is_array());
 }
 
 fn settings(words: &[(&str, &str)]) -> Settings {

@@ -13,7 +13,7 @@ pub use built_in::{
     MutexSettings, ThreadsSettings,
 };
 pub use database::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
-pub use random::{Distribution, RandomSettings};
+pub use random::{Distribution, RandomSettings, Shapes};
 pub use sqlite::SqliteSettings;
 
 use crate::cli::histogram::{Histogram, LATENCY_MAX_MS};

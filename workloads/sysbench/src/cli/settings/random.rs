@@ -3,63 +3,95 @@
 use crate::cli::options::OptionSet;
 use crate::cli::refusal::Refusal;
 
-/// The distribution of the numbers of `sysbench.rand.default`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The distribution that `--rand-type` names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
     /// All values are equally likely.
+    #[default]
     Uniform,
-    /// The mean of several uniform ones.
+    /// A bell around the middle.
     Gaussian,
-    /// Mostly a few values. This is 1.0's default, which 1.1 has removed.
+    /// A part of the range around its middle is drawn more often; the default of sysbench 1.0.
     Special,
-    /// By the Pareto principle.
+    /// The lower, the more often, by a power.
     Pareto,
-    /// By Zipf's law.
+    /// The lower, the more often, by rank.
     Zipfian,
+}
+
+impl Distribution {
+    /// Every distribution, by the name an option gives it.
+    pub const NAMES: [(&'static str, Distribution); 5] = [
+        ("uniform", Distribution::Uniform),
+        ("gaussian", Distribution::Gaussian),
+        ("special", Distribution::Special),
+        ("pareto", Distribution::Pareto),
+        ("zipfian", Distribution::Zipfian),
+    ];
+
+    /// The distribution of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, distribution)| *distribution)
+    }
+}
+
+/// The shapes of the distributions, as options set them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shapes {
+    /// The distribution of `sysbench.rand.default`.
+    pub default: Distribution,
+    /// The number of uniform numbers whose mean is a bell's or a special value.
+    pub iterations: u32,
+    /// Percent of the range that the special values lie in.
+    pub special_pct: f64,
+    /// Percent of the numbers that are special.
+    pub special_res: f64,
+    /// Pareto's `h`: a share `h` of the values has a share `1 - h` of the draws.
+    pub pareto_h: f64,
+    /// The exponent of Zipf's law.
+    pub zipfian_exponent: f64,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            default: Distribution::Uniform,
+            iterations: 12,
+            special_pct: 1.0,
+            special_res: 75.0,
+            pareto_h: 0.2,
+            zipfian_exponent: 0.8,
+        }
+    }
 }
 
 /// Options of the random numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomSettings {
-    /// The default if a script does not choose.
-    pub distribution: Distribution,
     /// `None` takes the time of day.
     pub seed: Option<i32>,
-    /// Uniform numbers that make a gaussian one.
-    pub special_iterations: u32,
-    /// The percentage of the range.
-    pub special_percent: u32,
-    /// The percentage of the numbers.
-    pub special_results_percent: u32,
-    /// h.
-    pub pareto_h: f64,
-    /// theta.
-    pub zipfian_exponent: f64,
+    /// The distributions.
+    pub shapes: Shapes,
 }
 
 impl RandomSettings {
     pub(super) fn read(options: &OptionSet) -> Result<Self, Refusal> {
         let seed = options.int("rand-seed")?;
-        let distribution = match options.text("rand-type").unwrap_or_default() {
-            "uniform" => Distribution::Uniform,
-            "gaussian" => Distribution::Gaussian,
-            "special" => Distribution::Special,
-            "pareto" => Distribution::Pareto,
-            "zipfian" => Distribution::Zipfian,
-            other => return Err(Refusal::fatal(format!("Invalid random numbers distribution: {other}."))),
-        };
+        let name = options.text("rand-type").unwrap_or_default();
+        let unknown = || Refusal::fatal(format!("Invalid random numbers distribution: {name}."));
+        let distribution = Distribution::named(name).ok_or_else(unknown)?;
         let zipfian_exponent = options.double("rand-zipfian-exp");
         if zipfian_exponent < 0.0 {
             return Err(Refusal::fatal("--rand-zipfian-exp must be >= 0"));
         }
-        Ok(Self {
-            distribution,
-            seed: (seed != 0).then_some(seed),
-            special_iterations: super::whole(options, "rand-spec-iter")?.max(1),
-            special_percent: super::whole(options, "rand-spec-pct")?,
-            special_results_percent: super::whole(options, "rand-spec-res")?,
+        let shapes = Shapes {
+            default: distribution,
+            iterations: super::whole(options, "rand-spec-iter")?.max(1),
+            special_pct: f64::from(super::whole(options, "rand-spec-pct")?),
+            special_res: f64::from(super::whole(options, "rand-spec-res")?),
             pareto_h: options.double("rand-pareto-h"),
             zipfian_exponent,
-        })
+        };
+        Ok(Self { seed: (seed != 0).then_some(seed), shapes })
     }
 }

@@ -30,7 +30,6 @@ impl SqliteSettings {
     /// # Errors
     /// An invalid value, with the valid ones.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
-        check_ignored_errors(options)?;
         Ok(Self {
             journal_mode: word(options, "sqlite-journal-mode", &JOURNAL_MODES)?,
             synchronous: word(options, "sqlite-synchronous", &SYNCHRONOUS)?,
@@ -78,16 +77,6 @@ fn busy_timeout_ms(options: &OptionSet) -> Result<u32, Refusal> {
     u32::try_from(ms).map_err(|_| invalid(NAME, &ms.to_string(), "a number of milliseconds from 0"))
 }
 
-/// An extended error number is matched by its lowest byte, so an extended number in the list would never match.
-fn check_ignored_errors(options: &OptionSet) -> Result<(), Refusal> {
-    const NAME: &str = "sqlite-ignore-errors";
-    let is_known = |word: &str| word == "all" || word.trim().parse::<u8>().is_ok_and(|code| code > 0);
-    match options.list(NAME).iter().find(|word| !is_known(word)) {
-        None => Ok(()),
-        Some(word) => Err(invalid(NAME, word, "all, or a list of SQLite's primary result codes, from 1 to 255")),
-    }
-}
-
 fn either(words: &[&str]) -> String {
     match words {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
@@ -115,7 +104,7 @@ mod tests {
         let usual =
             SqliteSettings { journal_mode: "wal", synchronous: "full", cache_kib: 65_536, busy_timeout_ms: 5000 };
         assert_eq!(SqliteSettings::read(&OptionSet::general()), Ok(usual));
-        for name in ["sqlite-journal-mode", "sqlite-synchronous", "sqlite-cache-size", "sqlite-ignore-errors"] {
+        for name in ["sqlite-journal-mode", "sqlite-synchronous", "sqlite-cache-size"] {
             assert_eq!(read(name, ""), Ok(usual), "{name}");
         }
     }
@@ -133,8 +122,6 @@ mod tests {
             ("sqlite-cache-size", "2T", "a size from 1K to 2047G, such as 64M"),
             ("sqlite-cache-size", "99999999999999999999", "a size from 1K to 2047G, such as 64M"),
             ("sqlite-busy-timeout-ms", "-1", "a number of milliseconds from 0"),
-            ("sqlite-ignore-errors", "5,x", "all, or a list of SQLite's primary result codes, from 1 to 255"),
-            ("sqlite-ignore-errors", "517", "all, or a list of SQLite's primary result codes, from 1 to 255"),
         ] {
             let wrong = value.rsplit(',').next().unwrap();
             let words = format!("FATAL: Invalid value for --{name}: '{wrong}'; it is {allowed}");
@@ -149,7 +136,6 @@ mod tests {
         for (size, kib) in [("2048", 2), ("8k", 8), ("1G", 1 << 20), ("1T", 1 << 30)] {
             assert_eq!(read("sqlite-cache-size", size).unwrap().cache_kib, kib);
         }
-        assert!(read("sqlite-ignore-errors", "all").is_ok() && read("sqlite-ignore-errors", "5,6,19").is_ok());
     }
 
     #[test]

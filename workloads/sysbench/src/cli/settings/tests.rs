@@ -30,15 +30,7 @@ const fn s(seconds: u64) -> Duration {
 #[test]
 fn unset_options_use_sysbench_defaults() {
     let (settings, warnings) = read("").unwrap();
-    let random = RandomSettings {
-        distribution: Distribution::Uniform,
-        seed: None,
-        special_iterations: 12,
-        special_percent: 1,
-        special_results_percent: 75,
-        pareto_h: 0.2,
-        zipfian_exponent: 0.8,
-    };
+    let random = RandomSettings { seed: None, shapes: Shapes::default() };
     let expected = Settings {
         threads: 1,
         events: None,
@@ -81,7 +73,7 @@ fn what_is_requested_for() {
     assert_eq!((requested.latency_max_ms, requested.layout), (600_000.0, Layout::V1_1));
     assert_eq!(requested.report_json, Some(PathBuf::from("out.json")));
     assert_eq!(requested.client_driver, ClientDriver::Loops);
-    assert_eq!((requested.random.distribution, requested.random.seed), (Distribution::Special, Some(7)));
+    assert_eq!((requested.random.shapes.default, requested.random.seed), (Distribution::Special, Some(7)));
     assert_eq!(requested.luajit_command.as_deref(), Some("off"));
 }
 
