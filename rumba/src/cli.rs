@@ -558,6 +558,10 @@ pub struct DoctorArgs {
     /// Remove the leftovers of killed runs
     #[arg(long)]
     pub clean: bool,
+    /// With --clean: also remove what belongs to other containers, time namespaces and hosts. First check that no run
+    /// is active there, because rumba cannot
+    #[arg(long, requires = "clean")]
+    pub out_of_sight: bool,
     /// The directory to check, where data directories would be created
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub data_dir: PathBuf,

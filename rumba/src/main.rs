@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => commands::serve::run(&args),
         Command::Engines(args) => commands::engines::run(&args, &registry),
         Command::Workloads(args) => commands::workloads::run(&args, &registry),
-        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args, &registry),
         Command::Sysbench { words } => return commands::sysbench::main(words),
         Command::NullServer(args) => commands::null_server::run(&args),
         Command::Server(args) => commands::server::run(&args, &registry),

@@ -105,6 +105,7 @@ impl From<ClaimError> for Problem {
             ClaimError::Taken { .. } => "choose another --out, or wait until it has ended",
             ClaimError::Used { .. } => "choose another --out, or remove it yourself",
             ClaimError::NoRoom { .. } => "make room there, or choose another --out",
+            ClaimError::Dangling { .. } => "create its target, remove it, or choose another --out",
             ClaimError::Unshowable { .. } => "choose another --out, of characters that can be seen",
             ClaimError::Io { .. } | ClaimError::Read(_) => "choose another --out",
         };

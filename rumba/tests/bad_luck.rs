@@ -10,7 +10,7 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{TestDir, children, ended, is_alive, kill, phase, start_and_await, start_long_run, text};
@@ -123,10 +123,23 @@ fn results_are_never_overwritten() {
 #[test]
 fn a_mistake_creates_nothing() {
     let place = TestDir::new();
-    for mistake in ["lopos=2", "loop=soon", "rocksdb.write_bufer_size=1", "rocksdb.library=nowhere.so"] {
+    assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let pipe = format!("rocksdb.library={}", place.path("pipe").display());
+    for mistake in ["lopos=2", "loop=soon", "rocksdb.write_bufer_size=1", "rocksdb.library=nowhere.so", &pipe] {
         let output = place.short_run("rocksdb", &["--set", mistake]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{mistake}: {}", text(&output));
         assert!(!place.path("out").exists(), "{mistake}");
+    }
+}
+
+#[test]
+fn results_at_a_dangling_link_are_refused_by_its_name() {
+    let place = TestDir::new();
+    std::os::unix::fs::symlink("unplugged/disk", place.path("link")).unwrap();
+    for out in ["link", "link/below"] {
+        let output = place.rumba(&["run", "linkbench", "--engine", "null", "--out", out]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains("link is a symbolic link to unplugged/disk"), "{}", text(&output));
     }
 }
 

@@ -367,14 +367,23 @@ fn statuses(report: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_killed_run_goes_on_from_the_data_that_it_kept() {
+fn a_stopped_run_goes_on_from_the_data_that_it_kept() {
+    goes_on_after(kill_with_its_trial);
+    // An interrupt removed the load, and the repeats had two.
+    goes_on_after(|run| {
+        kill("-INT", run.id());
+        assert_eq!(run.wait().unwrap().code(), Some(130));
+    });
+}
+
+fn goes_on_after(end: fn(&mut Child)) {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
     // It waits a second for the other to end, and a whole trial remains.
     let busy = place.rumba(&["run", "--resume", "out"]).output().unwrap();
     assert!(text(&busy).contains("out is taken: another run"), "{}", text(&busy));
     await_loop(&place, &mut run, "003-rocksdb-c2-r2");
-    kill_with_its_trial(&mut run);
+    end(&mut run);
     let first = place.report()["trials"][1].clone();
     let said = resumed(&place, &[]);
     assert!(said.contains("need not load again"), "{said}");
@@ -396,7 +405,8 @@ fn resume_loads_again_and_warns_of_repeats_from_two_loads() {
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
     kill("-INT", run.id());
     assert_eq!(run.wait().unwrap().code(), Some(130));
-    assert!(place.is_clean(), "an interrupt leaves nothing behind");
+    assert!(place.rumba(&["doctor", "--clean"]).output().unwrap().status.success());
+    assert!(place.is_clean(), "an interrupt leaves only the load");
     resumed(&place, &[]);
     let report = place.report();
     let names = ["001-rocksdb-load", "002-rocksdb-c2-r1", "003-rocksdb-c2-r2", "004-rocksdb-load2"];

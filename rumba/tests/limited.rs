@@ -35,6 +35,34 @@ fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     assert_eq!(mounts_below(&place), 0);
 }
 
+/// Root without the capability made half a volume, and a server that nothing could end.
+#[test]
+#[needs(LoopDevice, PostgreSql)]
+fn a_missing_capability_is_named_before_anything_is_created() {
+    let place = TestDir::new();
+    let without = |capability: &str, run: &Command| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", capability]).arg(run.get_program()).args(run.get_args());
+        command.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(place.path(""));
+        command.output().unwrap()
+    };
+    let volume = place.short_run("sqlite", &STORAGE);
+    for (capability, run, named) in [
+        ("-sys_admin", &volume, "CAP_SYS_ADMIN"),
+        ("-kill", &place.short_run("postgresql", &[]), "root runs this server as postgres, and lacks"),
+    ] {
+        let refused = without(capability, run);
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+        let said = text(&refused).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
+        assert!(said.contains(named), "{said}");
+        assert!(!place.path("out").exists());
+    }
+    let output = without("-sys_admin", &place.short_run("sqlite", &[&STORAGE[..], &["--allow-unlimited"]].concat()));
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("CAP_SYS_ADMIN"), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
 /// A run that does not outlive a failing test: it may clean up.
 struct Started(Child);
 

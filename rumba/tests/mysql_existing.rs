@@ -153,3 +153,33 @@ fn setting_unlike_the_existing_server_shows_both_values() {
     assert!(cause.contains("innodb_page_size was asked to be 4096 and is 16384"), "{cause}");
     assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()), "nothing was made");
 }
+
+#[test]
+#[needs(MariaDb)]
+fn doctor_lists_and_removes_what_a_killed_run_left_on_a_server() {
+    let place = TestDir::new();
+    let server = Existing::start(&[]);
+    let schemas = server.fetch("SHOW DATABASES");
+    let file = place.path("client.cnf");
+    std::fs::write(&file, format!("[client]\npassword = {PASSWORD}\n")).unwrap();
+    let dsn = server.dsn("lab", &format!("&defaults-file={}", file.display()));
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &[&dsn]);
+    let doctor = |args: &[&str]| place.rumba(&[&["doctor"], args].concat()).output().unwrap();
+    assert!(text(&doctor(&[])).contains("no leftovers"), "the run lives");
+    kill("-KILL", run.id());
+    run.wait().unwrap();
+    let listed = text(&doctor(&[]));
+    let shown = dsn.strip_prefix("server=").unwrap();
+    assert!(listed.contains(&format!("on the server innodb {shown}, left by process {}", run.id())), "{listed}");
+    assert_eq!(files_holding(&place.path("state"), PASSWORD), Vec::<PathBuf>::new());
+    // Without the password it stays listed.
+    std::fs::write(&file, "[client]\n").unwrap();
+    let output = doctor(&["--clean"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("RUMBA_MYSQL_PASSWORD"), "{}", text(&output));
+    let mut clean = place.rumba(&["doctor", "--clean"]);
+    let output = clean.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(server.fetch("SHOW DATABASES"), schemas);
+    assert!(text(&doctor(&[])).contains("no leftovers"));
+}

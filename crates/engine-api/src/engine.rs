@@ -405,6 +405,15 @@ pub trait Engine: Send + Sync {
     /// Any error from the engine.
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError>;
 
+    /// Removes what a killed trial has left on an existing server, if it has left anything. The password is where a run
+    /// takes it from.
+    ///
+    /// # Errors
+    /// A server that cannot be reached or is in use by another trial; what could not be removed.
+    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+        Err(EngineError::failed("clean-up", format!("rumba cannot clean {server}; remove its tables yourself")))
+    }
+
     /// Whether the directory of a cleanly closed instance of this configuration can be copied and opened with
     /// [`Engine::reopen`]. Otherwise every trial loads its own data.
     fn reopens(&self, _config: &EngineConfig) -> bool {

@@ -30,6 +30,7 @@ use crate::kept::KeptLoads;
 use crate::limits::{Enforcement, LimitError};
 use crate::prepare::Prepared;
 use crate::provision::{self, MARK_VARIABLE, ProvisionError};
+use crate::registry::Registry;
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::Act;
@@ -70,6 +71,8 @@ pub struct TrialRunner<'a> {
     pub results: &'a ResultsDir,
     /// Lists the resources made on the host, so that they are found after a kill.
     pub managed: &'a provision::ResourceRegistry,
+    /// The known engines.
+    pub registry: &'a Registry,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
     /// The harness's own overhead on this host.
@@ -127,7 +130,7 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialRunnerErro
 
 impl TrialRunner<'_> {
     /// Runs all trials; a failed one does not stop the next. `kept_loads` is the data of earlier loads that trials
-    /// start from.
+    /// start from. It stays after an interrupt, so that the resumed trials start from the same loads.
     ///
     /// # Errors
     /// When nothing more can be run or written.
@@ -149,10 +152,14 @@ impl TrialRunner<'_> {
                 break;
             }
             self.with_probes(trial, &mut kept_loads, watch, &mut outcome)?;
-            // The load that was just made is still needed by the trials after it.
-            kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+            // The load that was just made is still needed by the trials after it, and by an interrupted trial.
+            let left = if outcome.interrupted { &trials[number..] } else { &trials[number + 1..] };
+            kept_loads.release(|load| left.iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
+        if outcome.interrupted {
+            kept_loads.leave();
+        }
         Ok(outcome)
     }
 

@@ -27,6 +27,19 @@ pub struct Registry {
     pub build: Build,
 }
 
+/// Makes the kernel kill this process when its parent ends. The parent sends its pid, because it may have ended before
+/// this call.
+///
+/// # Errors
+/// The parent is gone, or the system's error.
+pub(crate) fn end_with(parent: u32) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    match rustix::process::getppid() {
+        Some(found) if found.as_raw_pid() as u32 == parent => Ok(()),
+        _ => Err(io::Error::other("the process that started this one is gone")),
+    }
+}
+
 impl Registry {
     /// An engine by its registered name, `rocksdb`, not by its name in an experiment.
     pub fn engine(&self, name: &str) -> Option<&dyn Engine> {

@@ -227,6 +227,7 @@ impl TrialDirectory {
             planned: prepared.trials().len(),
             results: &results,
             managed: &self.ledger(),
+            registry: &registry(),
             child,
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),

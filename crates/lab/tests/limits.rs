@@ -27,7 +27,7 @@ use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::host::{block, diskstats};
 use rumba_lab::leftovers;
 use rumba_lab::limits::{self, Enforcement, LimitError};
-use rumba_lab::provision::ProvisionError;
+use rumba_lab::provision::{Leftover, ProvisionError};
 use support::*;
 
 /// Operations beyond its rate that a throttle may let through at once: those of its first slice.
@@ -277,7 +277,7 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
     let host = Host::new();
     for backing in [Backing::Tmpfs, Backing::File] {
         let before = throttles();
-        let mut run = holder(&host, backing);
+        let mut run = holder(&host, backing, &[]);
         let server = number_said(run.stdout.take().unwrap());
         assert!(leftovers::find(&host.ledger).unwrap().is_empty(), "it lives");
         run.kill().unwrap();
@@ -297,12 +297,43 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
     }
 }
 
+/// Start times are shifted in another time namespace, and a living run seemed to have ended. Outside a container it is
+/// unknown whether its processes have.
+#[test]
+#[needs(MemoryGroup, LoopDevice, StorageRates)]
+fn resources_of_other_namespaces_are_listed_until_the_user_removes_them() {
+    let time = ["unshare", "--time", "--boottime", "86400", "--fork", "--kill-child"];
+    let container = ["unshare", "--pid", "--mount", "--mount-proc", "--fork"];
+    for (through, backing) in [(&time[..], Backing::File), (&container, Backing::Tmpfs), (&container, Backing::File)] {
+        let host = Host::new();
+        let mut run = holder(&host, backing, through);
+        let server = number_said(run.stdout.take().unwrap());
+        let living = leftovers::find(&host.ledger).unwrap();
+        println!("{living:#?}");
+        assert!(living.len() == 2 && living.iter().all(Leftover::may_be_in_use));
+        assert!(living[0].to_string().starts_with("control group"), "processes go before what they hold");
+        let init = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
+        let init: i32 = init.split_whitespace().next().unwrap().parse().unwrap();
+        // SAFETY: it sends a signal to a process that this test has started.
+        assert_eq!(unsafe { libc::kill(init, libc::SIGKILL) }, 0);
+        run.wait().unwrap();
+        let found = leftovers::find(&host.ledger).unwrap();
+        // In one namespace of pids it is certain that the process is gone.
+        let is_certain = through == time;
+        assert!(found.len() == 2 && found.iter().all(|found| found.may_be_in_use() != is_certain), "{found:?}");
+        assert!(!is_certain || !has_ended(server), "the server that works on the volume outlives the kill");
+        found.iter().for_each(|leftover| host.ledger.clean(leftover).unwrap());
+        assert!(!is_certain || has_ended(server));
+        host.assert_nothing_left();
+    }
+}
+
 #[test]
 #[needs(LoopDevice, StorageRates)]
 fn kill_at_any_step_is_cleaned_up_by_the_next_run() {
     let host = Host::new();
     for milliseconds in [5, 10, 20, 40, 60, 80, 120] {
-        let mut run = holder(&host, Backing::Tmpfs);
+        let mut run = holder(&host, Backing::Tmpfs, &[]);
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
         run.kill().unwrap();
         let mut said = String::new();

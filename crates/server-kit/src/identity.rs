@@ -54,6 +54,12 @@ impl Identity {
                 wrong(problem, "name a user of /etc/passwd")
             })?,
         };
+        // Without it, root can start such a server but never end it.
+        if !capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL)) {
+            let problem =
+                format!("root runs this server as {}, and lacks the capability CAP_KILL to end it", found.name);
+            return Err(wrong(problem, "give rumba CAP_KILL, or run it as an unprivileged user"));
+        }
         if found.user == 0 {
             return Err(wrong("this server refuses to be run by root", "name another user, or leave it out"));
         }

@@ -12,7 +12,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::AdvisedCache;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
-use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
+use rumba_protocol_mongodb::{Admin, MongoCounts, OnLost, SessionOptions};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
 use rumba_server_kit::install::Release;
 
@@ -226,6 +226,13 @@ impl Engine for MongoEngine {
             Err(_) if requested.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
             Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
+    }
+
+    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+        let dsn = dsn::parse(server).map_err(setting)?;
+        let target = dsn::target(&dsn).map_err(setting)?;
+        let mut control = Control::new(existing::connect(&target).map_err(setting)?, OnLost::Reconnect);
+        existing::clean(&target, &mut control, &dsn.database)
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

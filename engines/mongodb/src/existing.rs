@@ -148,6 +148,16 @@ pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<He
     }
 }
 
+/// Removes what a killed trial has left in a database.
+///
+/// # Errors
+/// See [`take`] and [`give_back`].
+pub fn clean(target: &Target, control: &mut Control, database: &str) -> Result<(), EngineError> {
+    let _held = take(target, control, database)?;
+    let names = control.collections(database).map_err(failed(CALL))?;
+    if names.iter().any(|name| name == MARKER) { give_back(control, database) } else { Ok(()) }
+}
+
 /// Prepares the database: removes its contents and creates rumba's marker.
 ///
 /// # Errors

@@ -143,7 +143,7 @@ mod tests {
             (requested.cache, requested.compression) = (1 << 30, Some("snappy".to_owned()));
             requested.settings.0.insert("storageEngine".to_owned(), Value::Text(engine.to_owned()));
             requested.settings.0.insert("transactions".to_owned(), Value::Bool(engine == "wiredTiger"));
-            let software = Software { brand: Brand::MongoDb, program: "/x/bin/mongod".into(), version: None };
+            let software = Software::unchecked(Brand::MongoDb, "/x/bin/mongod".into());
             let options = Options::read(Brand::MongoDb, &requested).unwrap();
             let plan = for_own(&requested, &options, &software).unwrap();
             assert_eq!(plan.arguments.len(), 3, "{plan:?}");

@@ -149,7 +149,7 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         let found = Software::at(Brand::SecantusDb, dir.path()).unwrap();
         assert_eq!((found.program.as_path(), found.version.as_deref()), (program.as_path(), None));
-        assert_eq!(Software::at(Brand::SecantusDb, &program).unwrap(), found);
+        assert_eq!(Software::at(Brand::SecantusDb, &program).unwrap().program, found.program);
         assert_eq!(version_in("db version v4.0.28\ngit version: x\n").as_deref(), Some("4.0.28"));
         assert_eq!(version_in("mongos"), None);
     }

@@ -401,6 +401,12 @@ impl Engine for MySqlEngine {
         }
     }
 
+    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+        let dsn = dsn::FORM.parse(server).map_err(setting)?;
+        let target = dsn::target(&dsn).map_err(setting)?;
+        existing::clean(&mut existing::connect(&target).map_err(setting)?, &dsn.database)
+    }
+
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));

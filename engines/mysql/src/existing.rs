@@ -126,10 +126,7 @@ fn is_among(tables: &[String], schema: &str, object: &str) -> bool {
 /// # Errors
 /// A schema that is foreign or in use; the server's error.
 pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError> {
-    if !hold(admin, schema, RELEASE).map_err(failed)? {
-        let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
-        return Err(EngineError::failed(CALL, message));
-    }
+    require_hold(admin, schema)?;
     let made_schema = match look(admin, schema).map_err(failed)? {
         Found::Nothing => {
             let sql = format!("CREATE DATABASE {} DEFAULT CHARACTER SET latin1", quoted(schema));
@@ -151,6 +148,28 @@ pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError>
     let rehearsed = TableName { schema: None, table: rehearsal::TABLE.to_owned() };
     marker::record(admin, schema, &rehearsed).map_err(failed)?;
     Ok(Taken { schema: schema.to_owned(), made_schema })
+}
+
+/// Drops what a killed trial has left in a schema.
+///
+/// # Errors
+/// A schema in use by another trial; see [`Taken::give_back`].
+pub fn clean(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+    require_hold(admin, schema)?;
+    let has_marker = objects(admin, schema).map_err(failed)?.iter().any(|object| object == MARKER);
+    if !has_marker || !marker::is_mark(admin, schema).map_err(failed)? {
+        return Ok(());
+    }
+    let made_schema = marker::made_schema(admin, schema).map_err(failed)?;
+    Taken { schema: schema.to_owned(), made_schema }.give_back(admin)
+}
+
+fn require_hold(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+    if hold(admin, schema, RELEASE).map_err(failed)? {
+        return Ok(());
+    }
+    let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
+    Err(EngineError::failed(CALL, message))
 }
 
 impl Taken {

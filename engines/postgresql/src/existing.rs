@@ -192,6 +192,17 @@ pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
     Err(EngineError::failed(CALL, message))
 }
 
+/// Drops what a killed trial has left in a database.
+///
+/// # Errors
+/// See [`take`] and [`give_back`].
+pub fn clean(mut admin: Admin, database: &str) -> Result<(), EngineError> {
+    take(&mut admin, database)?;
+    let mut control = Control::new(admin, Default::default(), true);
+    let schemas = marker::schemas(&mut control).map_err(|error| failed(CALL, &error))?;
+    schemas.iter().try_for_each(|schema| give_back(&mut control, schema))
+}
+
 /// Prepares the database: drops what an earlier trial left, and creates rumba's marker in the schema of the trial.
 ///
 /// # Errors

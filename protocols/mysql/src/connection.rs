@@ -38,6 +38,13 @@ pub struct Connection {
 impl Connection {
     /// Connects and logs in, before `deadline`.
     pub(crate) fn enter(target: &Target, deadline: Instant) -> Result<Self, WireError> {
+        match (Self::enter_once(target, deadline), target.unencrypted()) {
+            (Err(WireError::Tls(_)), Some(unencrypted)) => Self::enter_once(&unencrypted, deadline),
+            (entered, _) => entered,
+        }
+    }
+
+    fn enter_once(target: &Target, deadline: Instant) -> Result<Self, WireError> {
         let began = Instant::now();
         let address = &target.address;
         let channel = Channel::connect(address, HEADER, deadline);

@@ -116,10 +116,6 @@ impl WireError {
         }
     }
 
-    pub(crate) fn io(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
-        WireError::Io { what: what.into(), cause: cause.into() }
-    }
-
     /// Whether the reason for a failed connection may be temporary: the server is starting, or has too many
     /// connections.
     pub(crate) fn may_pass(&self) -> bool {

@@ -42,6 +42,15 @@ impl Connection {
         parameters: &[(&'static str, String)],
         deadline: Instant,
     ) -> Result<Self, PgError> {
+        match (Self::enter_once(target, parameters, deadline), target.unencrypted()) {
+            (Err(PgError::Transport(TransportError::Tls(_))), Some(unencrypted)) => {
+                Self::enter_once(&unencrypted, parameters, deadline)
+            }
+            (entered, _) => entered,
+        }
+    }
+
+    fn enter_once(target: &Target, parameters: &[(&'static str, String)], deadline: Instant) -> Result<Self, PgError> {
         let (began, address) = (Instant::now(), &target.address);
         let channel = Channel::connect(address, HEADER, deadline);
         let mut connection = Self {

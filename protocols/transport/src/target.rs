@@ -96,6 +96,14 @@ impl Tls {
     }
 }
 
+impl Target {
+    /// The same target without encryption, if encryption is only preferred: for a server that offers it and cannot agree
+    /// on it with this client.
+    pub fn unencrypted(&self) -> Option<Self> {
+        (self.tls == Tls::Preferred).then(|| Self { tls: Tls::Off, ..self.clone() })
+    }
+}
+
 /// The address of a server, and the user to connect as.
 #[derive(Clone, Debug)]
 pub struct Target {

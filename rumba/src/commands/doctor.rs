@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use rumba_lab::provision::{Leftover, ResourceRegistry};
+use rumba_lab::registry::Registry;
 use rumba_lab::{host, leftovers};
 use serde_json::json;
 
@@ -10,12 +11,14 @@ use crate::cli::DoctorArgs;
 use crate::problem::FAILURE;
 
 /// Shows the host's conditions, settings that spoil benchmarks, and leftovers of killed runs.
-pub fn run(args: &DoctorArgs) -> super::Result {
+pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
     let facts = host::Facts::gather(&args.data_dir);
     let managed = ResourceRegistry::of_user()?;
     let (mut cleaned, mut left) = (Vec::new(), Vec::new());
-    for leftover in &leftovers::find(&managed)? {
-        match treat(leftover, &managed, args.clean) {
+    let (out_of_sight, found): (Vec<_>, Vec<_>) =
+        leftovers::find(&managed)?.into_iter().partition(|found| found.may_be_in_use() && !args.out_of_sight);
+    for leftover in &found {
+        match treat(leftover, &managed, args.clean.then_some(registry)) {
             Ok(()) => cleaned.push(leftover.to_string()),
             Err(stays) => left.push(stays),
         }
@@ -28,10 +31,12 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     );
     if args.json {
         let left: Vec<&String> = left.iter().map(|left| &left.what).collect();
+        let out_of_sight: Vec<String> = out_of_sight.iter().map(with_doubt).collect();
         return super::print_json(&json!({
             "conditions": facts.conditions(),
             "warnings": facts.warnings(),
             "leftovers": left,
+            "out_of_sight": out_of_sight,
             "cleaned": cleaned,
         }));
     }
@@ -45,6 +50,9 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     for RemainingLeftover { what, remedy } in &left {
         say!("leftover: {what}");
         remedy.iter().for_each(|remedy| say!("  remedy: {remedy}"));
+    }
+    for owned in &out_of_sight {
+        say!("not known to be a leftover: {}", with_doubt(owned));
     }
     for leftover in &cleaned {
         say!("removed: {leftover}");
@@ -63,14 +71,26 @@ struct RemainingLeftover {
     remedy: Option<&'static str>,
 }
 
-/// Removes a leftover on request; otherwise returns it as remaining.
-fn treat(leftover: &Leftover, managed: &ResourceRegistry, clean: bool) -> Result<(), RemainingLeftover> {
-    match (&leftover.doubt, clean) {
-        (Some(doubt), false) => Err(RemainingLeftover { what: format!("{leftover} ({doubt})"), remedy: None }),
-        (None, false) => Err(RemainingLeftover { what: leftover.to_string(), remedy: Some("rumba doctor --clean") }),
-        (_, true) => {
-            let cleaned = managed.clean(leftover);
-            cleaned.map_err(|error| RemainingLeftover { what: format!("{leftover} ({error})"), remedy: None })
-        }
+/// A resource, and why rumba does not remove it.
+fn with_doubt(leftover: &Leftover) -> String {
+    format!("{leftover} ({})", leftover.doubt.as_deref().unwrap_or_default())
+}
+
+/// Removes a leftover if a registry is given; otherwise returns it as remaining.
+fn treat(leftover: &Leftover, managed: &ResourceRegistry, by: Option<&Registry>) -> Result<(), RemainingLeftover> {
+    let Some(registry) = by else {
+        return Err(match leftover.doubt {
+            Some(_) => RemainingLeftover { what: with_doubt(leftover), remedy: None },
+            None => RemainingLeftover { what: leftover.to_string(), remedy: Some(remedy_for(leftover)) },
+        });
+    };
+    let cleaned = leftovers::clean(managed, leftover, registry);
+    cleaned.map_err(|error| RemainingLeftover { what: format!("{leftover} ({error})"), remedy: None })
+}
+
+fn remedy_for(leftover: &Leftover) -> &'static str {
+    match leftover.is_of(&leftovers::EXISTING_SERVER) {
+        true => "rumba doctor --clean, with the password in the environment as for the run",
+        false => "rumba doctor --clean",
     }
 }

@@ -6,29 +6,20 @@ use std::time::Instant;
 use rumba_engine_api::workload::State;
 use rumba_results::condition;
 use rumba_results::event::Event;
-use rumba_results::record::{Record, Status, TrialPart, TrialPlan};
+use rumba_results::record::{Status, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
 use super::profile::{self, Sampler};
-use super::start::{self, LoadedData, Start};
+use super::start::{self, Attempt, LoadedData, Start};
 use super::{LOG, TrialRunner, TrialRunnerError, Watch, io};
 use crate::engine_files::EngineFiles;
 use crate::kept::{CopyError, KeptLoads};
+use crate::leftovers;
 use crate::limits::Enforcement;
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 use crate::trial::Act;
 use crate::trial::child::Order;
-
-/// How an attempt to run a trial ended.
-pub(super) enum Attempt {
-    /// The trial ran, with any status.
-    Ended(Box<Record>),
-    /// The kept data that it was to start from is unusable; the reason.
-    NoCopy(String),
-    /// The copy that it was to start from did not open; the reason.
-    NotOpened(String),
-}
 
 /// Everything that is made for a trial before its process starts.
 struct Provisioned {
@@ -63,6 +54,7 @@ impl TrialRunner<'_> {
             let why = start::cause_of(writer.status());
             return Ok(if copied.is_ok() { Attempt::NotOpened(why) } else { Attempt::NoCopy(why) });
         }
+        self.give_back(trial, writer.status())?;
         writer.condition(condition::DATA, start.words());
         if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
             writer.condition(profile::CONDITION, words);
@@ -80,6 +72,17 @@ impl TrialRunner<'_> {
         retained?;
         limited.end()?;
         Ok(Attempt::Ended(Box::new(record)))
+    }
+
+    /// Removes what the trial has left on an existing server. If that fails, the ledger lists it.
+    fn give_back(&self, trial: &TrialPlan, status: &Status) -> Result<(), ProvisionError> {
+        let Some(server) = leftovers::existing_server(&trial.engine) else { return Ok(()) };
+        // After its normal end, the trial has closed the instance.
+        let is_given_back = matches!(status, Status::Done | Status::Suspended { .. });
+        if is_given_back || leftovers::clean_server(&server, self.registry).is_ok() {
+            self.managed.forget(&leftovers::EXISTING_SERVER, &server)?;
+        }
+        Ok(())
     }
 
     /// Makes the trial's directory of results, its limits, and its data directory, with a copy of the data that it
@@ -101,6 +104,9 @@ impl TrialRunner<'_> {
         });
         let owner = Owner::this_process(&self.prepared.experiment().name, trial.number)
             .map_err(io("looking at this process"))?;
+        if let Some(server) = leftovers::existing_server(&trial.engine) {
+            self.managed.register(&leftovers::EXISTING_SERVER, &server, &owner)?;
+        }
         let volume = self.prepared.data_base().join(crate::plan::volume_name(trial));
         let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
         let base = limited.storage_dir().unwrap_or(self.prepared.data_base());

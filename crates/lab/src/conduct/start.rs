@@ -5,9 +5,8 @@ use rumba_results::event::Event;
 use rumba_results::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
-use super::attempt::Attempt;
 use super::{TrialRunner, TrialRunnerError, Watch, io};
-use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_again};
+use crate::kept::{Contents, CopyError, KeptData, KeptLoad, KeptLoads, Origin, name_again};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -29,6 +28,16 @@ pub(super) enum Start<'a> {
     Again { load: u32, why: String },
     /// A copy of this load's data.
     Copy { load: u32, data: &'a KeptData },
+}
+
+/// How an attempt to run a trial ended.
+pub(super) enum Attempt {
+    /// The trial ran, with any status.
+    Ended(Box<Record>),
+    /// The kept data that it was to start from is unusable; the reason.
+    NoCopy(String),
+    /// The copy that it was to start from did not open; the reason.
+    NotOpened(String),
 }
 
 impl Start<'_> {
@@ -88,7 +97,7 @@ impl TrialRunner<'_> {
             return self.whole(trial, &Start::Nothing, kept_loads, watch);
         };
         let why = match kept_loads.find(load) {
-            Found::Here(data) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
+            Some(KeptLoad::Here(data)) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
                 Attempt::Ended(record) => return Ok(*record),
                 // No copy can be complete: later trials need not try, and the space is free.
                 Attempt::NoCopy(why) => {
@@ -97,8 +106,9 @@ impl TrialRunner<'_> {
                 }
                 Attempt::NotOpened(why) => why,
             },
-            Found::Lost(why) => why.to_owned(),
-            Found::Failed(why) => return self.without_data(trial, load, why),
+            Some(KeptLoad::Lost(why)) => why.clone(),
+            None => "it was not kept".to_owned(),
+            Some(KeptLoad::Failed(why)) => return self.without_data(trial, load, why),
         };
         let whole = TrialPlan { part: TrialPart::Whole, loaded_by: None, ..trial.clone() };
         self.whole(&whole, &Start::Again { load, why }, kept_loads, watch)
@@ -188,13 +198,13 @@ impl TrialRunner<'_> {
         let origin = Origin { results, trial: directory.clone(), started: left.started };
         let kept = if is_on_volume {
             let kept = self.home(trial, &directory).and_then(|home| {
-                let copied = KeptData::keep_copy(&left.data.engine_dir(), home, origin, left.state, self.stops);
+                let copied = KeptData::keep(home, Some(&left.data.engine_dir()), origin, left.state, self.stops);
                 copied.map_err(|error| error.to_string())
             });
             left.data.remove()?;
             kept
         } else {
-            KeptData::keep(left.data, origin, left.state, self.stops).map_err(|error| error.to_string())
+            KeptData::keep(left.data, None, origin, left.state, self.stops).map_err(|error| error.to_string())
         };
         match kept {
             Ok(kept) => {

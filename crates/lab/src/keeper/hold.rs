@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::provision::ProcessId;
-use crate::registry::Registry;
+use crate::registry::{Registry, end_with};
 
 /// The holder's input, on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,13 +35,10 @@ pub(super) enum Opened {
 /// # Errors
 /// A task that cannot be read; an instance that cannot be closed.
 pub fn hold(registry: &Registry) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // Register signals before anything is opened, so that no signal is lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let task: Task = serde_json::from_reader(io::stdin().lock())?;
-    if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(task.parent) {
-        return Err(io::Error::other("the keeper is gone"));
-    }
+    end_with(task.parent)?;
     match open(&task, registry) {
         Ok(instance) => {
             let pid = match instance.place() {

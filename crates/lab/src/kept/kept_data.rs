@@ -40,30 +40,22 @@ pub struct KeptData {
 }
 
 impl KeptData {
-    /// Keeps the data of a cleanly closed instance, with the workload's state.
+    /// Keeps the data of a cleanly closed instance, with the workload's state. The data is in `dir`, or is copied there
+    /// `from` a volume that will be removed.
     ///
     /// # Errors
-    /// Data that cannot be read or noted; the data is then removed.
-    pub fn keep(dir: DataDir, origin: Origin, state: State, stops: &AtomicUsize) -> Result<Self, CopyError> {
-        let contents = Contents::of(&dir.engine_dir(), stops)?;
-        let note = Note { origin, state, contents };
-        write_whole(&dir.note(), &note).map_err(writing(&dir.note()))?;
-        Ok(Self { dir, state: note.state, contents: note.contents })
-    }
-
-    /// The same for data on a volume that will be removed: the data is copied.
-    ///
-    /// # Errors
-    /// See [`KeptData::keep`]; no space.
-    pub fn keep_copy(
-        from: &Path,
+    /// Data that cannot be read, copied or noted; the data in `dir` is then removed.
+    pub fn keep(
         dir: DataDir,
+        from: Option<&Path>,
         origin: Origin,
         state: State,
         stops: &AtomicUsize,
     ) -> Result<Self, CopyError> {
-        let contents = Contents::of(from, stops)?;
-        contents.copy(from, &dir.engine_dir(), stops)?;
+        let contents = Contents::of(from.unwrap_or(&dir.engine_dir()), stops)?;
+        if let Some(from) = from {
+            contents.copy(from, &dir.engine_dir(), stops)?;
+        }
         let note = Note { origin, state, contents };
         write_whole(&dir.note(), &note).map_err(writing(&dir.note()))?;
         Ok(Self { dir, state: note.state, contents: note.contents })

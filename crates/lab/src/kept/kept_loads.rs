@@ -7,7 +7,8 @@ use crate::provision::ProvisionError;
 
 /// The state of a load's data.
 #[derive(Debug)]
-enum KeptLoad {
+pub enum KeptLoad {
+    /// The data.
     Here(Box<KeptData>),
     /// The data is unusable, and why; loading again may help.
     Lost(String),
@@ -26,21 +27,9 @@ pub struct KeptLoads {
 impl Drop for KeptLoads {
     fn drop(&mut self) {
         if !self.is_in_charge {
-            // Forget the data, because dropping it would remove it.
-            std::mem::forget(std::mem::take(&mut self.loads));
+            self.leave();
         }
     }
-}
-
-/// The result of looking up a load.
-#[derive(Debug)]
-pub enum Found<'a> {
-    /// The load's data.
-    Here(&'a KeptData),
-    /// No data, and why; loading again may help.
-    Lost(&'a str),
-    /// No data, because the load failed.
-    Failed(&'a str),
 }
 
 impl KeptLoads {
@@ -64,19 +53,20 @@ impl KeptLoads {
         self.is_in_charge = true;
     }
 
-    /// Looks up a load's data.
-    pub fn find(&self, load: u32) -> Found<'_> {
-        match self.loads.get(&load) {
-            Some(KeptLoad::Here(data)) => Found::Here(data),
-            Some(KeptLoad::Lost(why)) => Found::Lost(why),
-            Some(KeptLoad::Failed(why)) => Found::Failed(why),
-            None => Found::Lost("it was not kept"),
-        }
+    /// Leaves the data to a later run. The ledger lists it, so that `rumba doctor` finds it too.
+    pub fn leave(&mut self) {
+        // Dropping the data would remove it.
+        std::mem::forget(std::mem::take(&mut self.loads));
+    }
+
+    /// Looks up a load; `None` if its data was not kept.
+    pub fn find(&self, load: u32) -> Option<&KeptLoad> {
+        self.loads.get(&load)
     }
 
     /// Whether a load's data is available.
     pub fn has(&self, load: u32) -> bool {
-        matches!(self.loads.get(&load), Some(KeptLoad::Here(_)))
+        matches!(self.find(load), Some(KeptLoad::Here(_)))
     }
 
     /// Removes the data of loads that no later trial starts from.

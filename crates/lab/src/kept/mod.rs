@@ -16,6 +16,6 @@ mod tests;
 pub use copy::Contents;
 pub use error::CopyError;
 pub use kept_data::{KeptData, Origin};
-pub use kept_loads::{Found, KeptLoads};
+pub use kept_loads::{KeptLoad, KeptLoads};
 pub use moved::name_again;
 pub use shared::is_shared;

@@ -36,7 +36,7 @@ impl Host {
     }
 
     fn kept(&self) -> KeptData {
-        KeptData::keep(self.loaded(), origin(), State::from([("rows".into(), 7)]), &GO).unwrap()
+        KeptData::keep(self.loaded(), None, origin(), State::from([("rows".into(), 7)]), &GO).unwrap()
     }
 
     fn target(&self) -> PathBuf {
@@ -195,7 +195,7 @@ fn data_with_a_symlink_is_not_kept() {
     let host = Host::new();
     let dir = host.loaded();
     symlink("/etc", dir.engine_dir().join("a/link")).unwrap();
-    let error = KeptData::keep(dir, origin(), State::new(), &GO).unwrap_err();
+    let error = KeptData::keep(dir, None, origin(), State::new(), &GO).unwrap_err();
     assert!(error.to_string().contains("is a link"), "{error}");
     assert!(!host.path("load").exists(), "what cannot be kept is removed");
 }
@@ -212,7 +212,7 @@ fn kept_data_is_removed_on_drop_and_adopted_by_own_results_only() {
         dead.process.boot_id = "an earlier one".to_owned();
         let dir = DataDir::create(&host.path("load"), &dead, &host.ledger).unwrap();
         fs::write(dir.engine_dir().join("table"), "rows").unwrap();
-        std::mem::forget(KeptData::keep(dir, origin(), State::from([("rows".into(), 7)]), &GO).unwrap());
+        std::mem::forget(KeptData::keep(dir, None, origin(), State::from([("rows".into(), 7)]), &GO).unwrap());
         let adopted = KeptData::adopt(&host.path("load"), &origin_of_later, &owner, &host.ledger).unwrap();
         assert_eq!(adopted.is_some(), is_own);
         if let Some(kept) = adopted {

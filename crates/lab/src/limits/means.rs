@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rumba_engine_api::limits::{Backing, Limits, StorageLimit};
 use rumba_engine_api::units::show_bytes;
 use rustix::fs::{Access, access};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::control_group::{self, Tree, Version};
 use super::error::{LimitError, MEMORY, STORAGE};
@@ -49,8 +50,8 @@ pub enum ThrottleMeans {
 /// The means of this host.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// Whether this process may make devices and mounts.
-    pub is_root: bool,
+    /// Why this process may make no devices and mounts, if it may not.
+    pub no_mounts: Option<&'static str>,
     /// The mechanism for memory.
     pub memory: MemoryMeans,
     /// The mechanism for storage.
@@ -72,7 +73,7 @@ impl Means {
     /// When the directory's filesystem cannot be queried.
     pub fn gather(volumes: &Path) -> Result<Self, LimitError> {
         Ok(Self {
-            is_root: rustix::process::geteuid().is_root(),
+            no_mounts: no_mounts(),
             memory: memory(),
             throttle: throttle(),
             has_loop_devices: Path::new(LOOP_CONTROL).exists(),
@@ -107,11 +108,12 @@ impl Means {
 
     fn check_storage(&self, storage: &StorageLimit, memory: Option<u64>) -> Result<(), LimitError> {
         let refuse = |problem: String, remedy: &str| Err(LimitError::unenforceable(STORAGE, problem, remedy));
-        if !self.is_root {
+        if let Some(problem) = self.no_mounts {
             return refuse(
-                "loop devices, mounts and throttles need root".into(),
-                "run rumba as root, or leave limits.storage out and name a \
-                 directory on the storage you mean as run.data_dir; limits.memory works without root where systemd runs",
+                problem.into(),
+                "run rumba as root with this capability, outside any user namespace; or leave limits.storage out and \
+                 name a directory on the storage you mean as run.data_dir (limits.memory works without root where \
+                 systemd runs)",
             );
         }
         if !self.has_loop_devices {
@@ -167,6 +169,17 @@ impl Means {
                 show(has.saturating_sub(reserve))
             ),
         })
+    }
+}
+
+fn no_mounts() -> Option<&'static str> {
+    let has = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    // A user namespace has capabilities of its own, which do not reach the host's devices.
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    match map.split_ascii_whitespace().eq(["0", "0", "4294967295"]) {
+        _ if !has => Some("loop devices, mounts and throttles need root's capability CAP_SYS_ADMIN"),
+        true => None,
+        false => Some("loop devices and mounts need CAP_SYS_ADMIN of the host, which a user namespace does not give"),
     }
 }
 
@@ -241,7 +254,7 @@ mod tests {
 
     fn means() -> Means {
         Means {
-            is_root: true,
+            no_mounts: None,
             memory: MemoryMeans::Group { version: Version::One, parent: "/sys/fs/cgroup/memory".into() },
             throttle: ThrottleMeans::Groups(vec!["/sys/fs/cgroup/blkio".into()]),
             has_loop_devices: true,
@@ -262,7 +275,11 @@ mod tests {
         let limits = Limits { memory_bytes: Some(1 << 30), storage: StorageLimit::tier("slow-ssd").ok() };
         means().check(&limits).unwrap();
         let lacking = [
-            (Means { is_root: false, ..means() }, "need root", "limits.memory works without root"),
+            (
+                Means { no_mounts: Some("no CAP_SYS_ADMIN"), ..means() },
+                "no CAP_SYS_ADMIN",
+                "limits.memory works without root",
+            ),
             (Means { has_loop_devices: false, ..means() }, "/dev/loop-control is missing", "modprobe loop"),
             (Means { mkfs: None, ..means() }, "no mkfs.ext4", "e2fsprogs"),
             (Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() }, "no blkio", "{ size = \"4GiB\" }"),

@@ -49,8 +49,8 @@ pub enum ProvisionError {
     },
     /// From here it is unknown whether the owner still runs.
     #[error(
-        "{} belongs to {owner} of another container or host, which may still run; \
-         if it does not, remove the directory yourself",
+        "{} belongs to {owner} in another container, time namespace or host, which may still run; \
+         if it has ended, `rumba doctor --clean --out-of-sight` removes this",
         shown(path)
     )]
     OutOfSight {

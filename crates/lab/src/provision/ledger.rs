@@ -48,21 +48,25 @@ struct Entry {
 const ENTRY: &str = ".json";
 const UNFINISHED: &str = ".new";
 
+/// Why a resource of a process that is out of sight is not cleaned.
+const OUT_OF_SIGHT: &str = "this process of another container, time namespace or host may still run; if it has ended, \
+                            `rumba doctor --clean --out-of-sight` removes this";
+
 /// Writing an entry never takes this long, so the writer of an older one was killed.
 const LONGEST_WRITE: Duration = Duration::from_secs(600);
 
 /// The longest entry, bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// A managed resource whose owner has ended without undoing it.
+/// A managed resource whose owner has ended without undoing it, or is out of sight.
 #[derive(Clone, Debug)]
 pub struct Leftover {
     kind: Kind,
     /// Its path.
     pub path: PathBuf,
-    /// Its former owner.
+    /// Its owner.
     pub owner: Owner,
-    /// Why rumba cannot know whether it still exists, and the remedy; it is not cleaned then.
+    /// Why rumba cannot know whether it still exists, or whether its owner has ended, and the remedy.
     pub doubt: Option<String>,
     /// The name of its entry.
     entry: String,
@@ -70,7 +74,20 @@ pub struct Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, left by {}", self.kind.words, shown(&self.path), self.owner)
+        let of = if self.may_be_in_use() { "of" } else { "left by" };
+        write!(f, "{} {}, {of} {}", self.kind.words, shown(&self.path), self.owner)
+    }
+}
+
+impl Leftover {
+    /// Whether it is of this kind.
+    pub fn is_of(&self, kind: &Kind) -> bool {
+        self.kind.name == kind.name
+    }
+
+    /// Whether its owner may still live, in another container, time namespace or host.
+    pub fn may_be_in_use(&self) -> bool {
+        self.owner.process.life() != Life::Ended
     }
 }
 
@@ -141,8 +158,9 @@ impl ResourceRegistry {
         Ok(Registration { dir: self.dir.clone(), entry: Some(entry) })
     }
 
-    /// The leftovers of ended processes, of these kinds, the newest first. Entries without a resource are removed, and
-    /// so are those that a kill has left incomplete. Entries of other kinds stay.
+    /// The leftovers of ended processes, of these kinds, the newest first, then resources of processes that are out of
+    /// sight. Entries of ended processes without a resource are removed, and so are those that a kill has left
+    /// incomplete. Entries of other kinds stay.
     ///
     /// # Errors
     /// When the ledger cannot be read.
@@ -159,21 +177,26 @@ impl ResourceRegistry {
         for entry in entries {
             // Another process may remove or write an entry at this moment.
             let Ok(Some((kind, Entry { thing, owner }))) = self.read(&entry, kinds) else { continue };
-            if owner.process.life() != Life::Ended {
+            let life = owner.process.life();
+            if life == Life::Lives {
                 continue;
             }
-            let doubt = match (kind.is_owned)(&thing.path, &owner) {
-                Ok(false) => {
+            let doubt = match ((kind.is_owned)(&thing.path, &owner), life) {
+                (Ok(false), Life::Ended) => {
                     self.dir.remove_file(&entry)?;
                     continue;
                 }
-                Ok(true) => None,
-                Err(doubt) => Some(doubt.to_string()),
+                // Another container may have it, at the same path.
+                (Ok(false), _) => continue,
+                (Ok(true), Life::Ended) => None,
+                (Ok(true), _) => Some(OUT_OF_SIGHT.to_owned()),
+                (Err(doubt), _) => Some(doubt.to_string()),
             };
             leftovers.push(Leftover { kind, path: thing.path, owner, doubt, entry });
         }
         // Timestamps in RFC 3339 sort as text. The newest comes first, because it may depend on older ones.
         leftovers.sort_by(|a, b| b.owner.created.cmp(&a.owner.created).then_with(|| b.entry.cmp(&a.entry)));
+        leftovers.sort_by_key(Leftover::may_be_in_use);
         Ok(leftovers)
     }
 
@@ -218,7 +241,23 @@ impl ResourceRegistry {
         }
     }
 
-    /// Undoes a leftover.
+    /// Removes all entries of this process and of ended ones for a path, because the resource is undone.
+    ///
+    /// # Errors
+    /// When the ledger cannot be changed.
+    pub fn forget(&self, kind: &Kind, path: &Path) -> Result<(), ProvisionError> {
+        let this = std::process::id();
+        for entry in self.entries()?.into_iter().filter(|entry| entry.ends_with(ENTRY)) {
+            let Ok(Some((_, Entry { thing, owner }))) = self.read(&entry, std::slice::from_ref(kind)) else { continue };
+            let life = owner.process.life();
+            if thing.path == path && (life == Life::Ended || life == Life::Lives && owner.process.pid == this) {
+                self.dir.remove_file(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a leftover. If its owner may still live, only the user can know that it has ended.
     ///
     /// # Errors
     /// A resource that could not be undone; it stays listed.

@@ -55,12 +55,16 @@ impl fmt::Display for Owner {
 pub struct ProcessId {
     /// Its pid.
     pub pid: u32,
-    /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`).
+    /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`). Each time namespace shifts it.
     pub start_ticks: u64,
     /// The boot in which it ran.
     pub boot_id: String,
     /// The namespace of its pid: containers have separate ones.
     pub pid_namespace: String,
+    /// The time namespace of its start ticks. Empty where the kernel has none, and in entries of an earlier version of
+    /// rumba.
+    #[serde(default)]
+    pub time_namespace: String,
     /// The host on which it ran. It distinguishes another host's boot from an earlier boot of this host, because hosts
     /// may share a disk. Empty in entries of an earlier version of rumba.
     #[serde(default)]
@@ -74,7 +78,7 @@ pub enum Life {
     Lives,
     /// It has ended.
     Ended,
-    /// It ran on another host, or in this boot in a namespace that is not visible from here.
+    /// It ran on another host, or in this boot in another namespace of pids or of time.
     OutOfSight,
 }
 
@@ -97,6 +101,7 @@ impl ProcessId {
             start_ticks: start_ticks(pid)?,
             boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
             pid_namespace: fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned(),
+            time_namespace: time_namespace(),
             host: host(),
         })
     }
@@ -110,13 +115,17 @@ impl ProcessId {
             }
             Ok(this) if this.pid_namespace == self.pid_namespace => match start_ticks(self.pid) {
                 Ok(ticks) if ticks == self.start_ticks => Life::Lives,
-                Ok(_) => Life::Ended,
+                Ok(_) if self.time_namespace.is_empty() || self.time_namespace == this.time_namespace => Life::Ended,
                 Err(error) if is_no_process(&error) => Life::Ended,
-                Err(_) => Life::OutOfSight,
+                _ => Life::OutOfSight,
             },
             _ => Life::OutOfSight,
         }
     }
+}
+
+fn time_namespace() -> String {
+    fs::read_link("/proc/self/ns/time").unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A short name of this host, derived from its machine-id(5), which must not be published as it is; otherwise from its
@@ -166,6 +175,10 @@ mod tests {
         let this = ProcessId::this().unwrap();
         let earlier = ProcessId { start_ticks: this.start_ticks - 1, ..this.clone() };
         assert_eq!(earlier.life(), Life::Ended);
+        let shifted = ProcessId { time_namespace: "time:[1]".to_owned(), ..earlier.clone() };
+        assert_eq!(shifted.life(), Life::OutOfSight, "its ticks count from another moment");
+        let of_old = ProcessId { time_namespace: String::new(), ..earlier };
+        assert_eq!(of_old.life(), Life::Ended, "versions that did not write the time namespace");
         let earlier_boot = ProcessId { boot_id: "an earlier one".to_owned(), ..this.clone() };
         assert_eq!(earlier_boot.life(), Life::Ended);
         let elsewhere = ProcessId { host: "another".to_owned(), ..earlier_boot.clone() };

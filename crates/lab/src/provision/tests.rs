@@ -126,13 +126,15 @@ fn a_running_trials_directory_is_refused_and_untouched() {
 }
 
 #[test]
-fn another_containers_directory_is_refused() {
+fn another_containers_directory_is_refused_and_listed() {
     let host = Host::new();
     let mut elsewhere = owner();
     elsewhere.process.pid_namespace = "pid:[1]".to_owned();
     let dir = DataDir::create(&host.path("data"), &elsewhere, &host.ledger).unwrap();
     assert!(matches!(host.create("data").unwrap_err(), ProvisionError::OutOfSight { .. }));
-    assert!(host.leftovers().is_empty());
+    let listed = host.leftovers();
+    assert!(listed.len() == 1 && listed[0].may_be_in_use(), "{listed:?}");
+    assert!(listed[0].doubt.as_ref().unwrap().contains("--out-of-sight"), "{listed:?}");
     drop(dir);
 }
 

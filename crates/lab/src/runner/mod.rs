@@ -26,7 +26,7 @@ use crate::conduct::{Forecast, Outcome, TrialRunner, Watch, profile};
 use crate::harness::Harness;
 use crate::kept::KeptLoads;
 use crate::prepare::{Allowed, Prepared, Validated};
-use crate::provision::ResourceRegistry;
+use crate::provision::{Leftover, ResourceRegistry};
 use crate::registry::Registry;
 use crate::spec::Experiment;
 use crate::store::{Claim, ResultsDir, Resume};
@@ -133,6 +133,7 @@ impl<'a> Runner<'a> {
             planned: self.planned(),
             results: &self.results,
             managed: &self.managed,
+            registry: self.registry,
             child: &|| process("trial"),
             harness: &harness.unwrap_or_default(),
             stops,
@@ -173,9 +174,11 @@ pub fn admit(experiment: Experiment, out: &Path, allowed: Allowed, say: &dyn Fn(
     Ok(admitted)
 }
 
-/// Removes the leftovers of killed runs, because this run may need their space.
+/// Removes the leftovers of killed runs on this host, because this run may need their space.
 pub fn clean_leftovers(managed: &ResourceRegistry, say: &dyn Fn(&str)) {
-    for leftover in leftovers::find(managed).unwrap_or_default() {
+    let found = leftovers::find(managed).unwrap_or_default();
+    let is_here = |leftover: &Leftover| !leftover.may_be_in_use() && !leftover.is_of(&leftovers::EXISTING_SERVER);
+    for leftover in found.into_iter().filter(is_here) {
         match managed.clean(&leftover) {
             Ok(()) => say(&format!("removed what a killed run left behind: {leftover}")),
             Err(error) => say(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),

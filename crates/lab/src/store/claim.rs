@@ -7,62 +7,16 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::printable::{fits_on_a_line, shown};
+use rumba_engine_api::printable::fits_on_a_line;
 use rustix::fs::{FlockOperation, flock};
 
-use super::read::ReadError;
+use super::error::{ClaimError, io_error};
 
 /// How long a run that was just killed may keep its directory: the kernel needs time to end a process.
 const ENDING: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 /// The number of names that are tried, or of attempts with a name that other runs make and remove meanwhile.
 const TRIES: u32 = 1000;
-
-/// Why a directory cannot be taken for results.
-#[derive(Debug, thiserror::Error)]
-pub enum ClaimError {
-    /// Another run uses the directory.
-    #[error("{} is taken: another run of rumba is writing its results there", shown(path))]
-    Taken {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory is not empty.
-    #[error("{} is not empty; results are never overwritten", shown(path))]
-    Used {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The disk is too full to start.
-    #[error(
-        "the disk of {} has no room for the {mebibytes} MiB that are held for the record and the page, so that \
-         nothing measured is lost should others fill it",
-        shown(path)
-    )]
-    NoRoom {
-        /// The directory.
-        path: PathBuf,
-        /// The space to reserve there, rounded up.
-        mebibytes: u64,
-    },
-    /// The directory cannot be made or written.
-    #[error("{} cannot be written: {cause}", shown(path))]
-    Io {
-        /// The directory or file.
-        path: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
-    /// The path has control characters, which would break lines or change the terminal.
-    #[error("{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys", shown(path))]
-    Unshowable {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory has no results to resume.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-}
 
 /// A directory that no other run uses. If it is dropped before it has results, the directories made for it are removed.
 #[derive(Debug)]
@@ -84,14 +38,7 @@ impl Claim {
             return Err(ClaimError::Unshowable { path: path.to_owned() });
         }
         for _ in 0..TRIES {
-            let mut made = make_above(path).map_err(|cause| io_error(path, cause))?;
-            match fs::create_dir(path) {
-                Ok(()) => made.insert(0, path.to_owned()),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(cause) => return Err(io_error(path, cause)),
-            }
-            if let Some(claim) = Self::take(path, made)? {
+            if let Some(claim) = Self::attempt(path, true)? {
                 return Ok(claim);
             }
         }
@@ -107,22 +54,28 @@ impl Claim {
         let name = super::directory_name(experiment);
         let names = (1..=TRIES).map(|number| if number == 1 { name.clone() } else { format!("{name}-{number}") });
         for path in names.map(|name| base.join(name)) {
-            let mut made = make_above(&path).map_err(|cause| io_error(&path, cause))?;
-            match fs::create_dir(&path) {
-                Ok(()) => made.insert(0, path.clone()),
-                // The name belongs to another run, or a refused run has just removed the directory above.
-                Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
-                    continue;
-                }
-                Err(cause) => return Err(io_error(&path, cause)),
-            }
-            match Self::take(&path, made) {
+            match Self::attempt(&path, false) {
                 Ok(Some(claim)) => return Ok(claim),
                 Ok(None) | Err(ClaimError::Taken { .. } | ClaimError::Used { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         Err(ClaimError::Taken { path: base.join(name) })
+    }
+
+    /// Makes a directory and claims it; `None` if another run is faster, or if it exists and may not.
+    fn attempt(path: &Path, may_exist: bool) -> Result<Option<Self>, ClaimError> {
+        let mut made = make_above(path)?;
+        match fs::create_dir(path) {
+            Ok(()) => made.insert(0, path.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && may_exist => {}
+            // The name belongs to another run, or a refused run has just removed the directory above.
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
+                return Ok(None);
+            }
+            Err(cause) => return Err(io_error(path, cause)),
+        }
+        Self::take(path, made)
     }
 
     /// Claims a directory with results, to resume them.
@@ -174,16 +127,18 @@ impl Drop for Claim {
     }
 }
 
-pub(super) fn io_error(path: &Path, cause: io::Error) -> ClaimError {
-    ClaimError::Io { path: path.to_owned(), cause }
-}
-
 /// Makes missing directories above a directory; returns them, innermost first.
-fn make_above(path: &Path) -> io::Result<Vec<PathBuf>> {
+fn make_above(path: &Path) -> Result<Vec<PathBuf>, ClaimError> {
+    // Creating a directory in place of such a link fails with an error that says that it exists.
+    let is_dangling = |link: &&Path| link.is_symlink() && !link.exists();
+    if let Some(link) = path.ancestors().find(is_dangling) {
+        let target = fs::read_link(link).unwrap_or_default();
+        return Err(ClaimError::Dangling { link: link.to_owned(), target });
+    }
     let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) else { return Ok(Vec::new()) };
     let is_missing = |directory: &&Path| !directory.as_os_str().is_empty() && !directory.exists();
     let missing = above.ancestors().take_while(is_missing).map(Path::to_owned).collect();
-    fs::create_dir_all(above)?;
+    fs::create_dir_all(above).map_err(|cause| io_error(path, cause))?;
     Ok(missing)
 }
 

@@ -11,8 +11,9 @@ use rumba_results::record::Interval;
 use rumba_results::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
+use super::error::ReadError;
 use super::plain::{self, Line};
-use super::read::{EXPERIMENT, ReadError, add_look, of_trial, read_experiment, read_record};
+use super::read::{EXPERIMENT, add_look, of_trial, read_experiment, read_record};
 use super::write::ENGINE;
 
 /// Identifies a state of a file: its inode, its length, its time of change.

@@ -4,11 +4,13 @@
 mod append;
 mod claim;
 mod damaged;
+mod error;
 mod follow;
 mod merge;
 mod plain;
 mod profile;
 mod read;
+mod reopen;
 mod resume;
 mod room;
 #[cfg(test)]
@@ -26,12 +28,13 @@ use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use append::{replace_named, replace_plain};
-pub use claim::{Claim, ClaimError, is_being_written};
+pub use claim::{Claim, is_being_written};
+pub use error::{ClaimError, ReadError};
 pub use follow::Following;
 pub use merge::merge;
 pub use plain::read_plain;
 pub use profile::{Profile, STACKS, profiles};
-pub use read::{Head, ReadError, has_results, read, read_head, read_records};
+pub use read::{Head, has_results, read, read_head, read_records};
 pub use resume::{Resume, data_base};
 pub use room::lacked_room;
 pub use write::TrialWriter;
@@ -102,13 +105,13 @@ impl ResultsDir {
         // Create these files without replacing any. Locks do not reach another host of a shared disk, so this excludes
         // a run there.
         let (toml, json) = (path.join("experiment.toml"), path.join("experiment.json"));
-        append::create(&toml, &experiment.as_run).map_err(|cause| claim::io_error(&toml, cause))?;
+        append::create(&toml, &experiment.as_run).map_err(|cause| error::io_error(&toml, cause))?;
         let begun = std::fs::create_dir(path.join("trials"))
             .and_then(|()| append::replace(&json, &serde_json::to_string_pretty(&meta)?));
         if let Err(cause) = begun {
             // A file that cannot be removed also shows that a run was begun here.
             let _ = std::fs::remove_file(&toml).and_then(|()| std::fs::remove_dir(path.join("trials")));
-            return Err(claim::io_error(path, cause));
+            return Err(error::io_error(path, cause));
         }
         claim.keep();
         Ok(Self { claim, room })
@@ -147,7 +150,7 @@ impl ResultsDir {
 fn hold_room(path: &Path, trials: usize) -> Result<Arc<Room>, ClaimError> {
     let room = Room::hold(path, trials).map_err(|cause| match room::is_full(&cause) {
         true => ClaimError::NoRoom { path: path.to_owned(), mebibytes: room::held_bytes(trials).div_ceil(1 << 20) },
-        false => claim::io_error(path, cause),
+        false => error::io_error(path, cause),
     })?;
     Ok(Arc::new(room))
 }

@@ -4,13 +4,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_engine_api::printable::shown;
 use rumba_results::engine_samples::{EngineSample, EngineTimeSeries};
 use rumba_results::record::{FORMAT, Interval, Record, Status};
 use rumba_results::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
 use super::damaged::Damaged;
+use super::error::ReadError;
 use super::plain::{self, Line, read_plain};
 use super::write::ENGINE;
 use super::{Meta, resume};
@@ -23,33 +23,6 @@ pub(super) const EXPERIMENT: &str = "experiment.json";
 /// Whether a directory seems to have results; only reading shows whether they are readable.
 pub fn has_results(path: &Path) -> bool {
     path.join(EXPERIMENT).symlink_metadata().is_ok()
-}
-
-/// Why a directory cannot be read as results.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The directory has no results.
-    #[error("{} holds no results: there is no experiment.json in it", shown(path))]
-    NoResults {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// Another version has written the results.
-    #[error("{} was written in format {found}; this version reads format {FORMAT}", shown(path))]
-    Format {
-        /// The directory.
-        path: PathBuf,
-        /// The format found.
-        found: u64,
-    },
-    /// The results are damaged or unreadable.
-    #[error("{} cannot be read: {cause}", shown(path))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: String,
-    },
 }
 
 /// Reads results. Missing or incomplete trials, and damage, are listed in [`Results::missing`].

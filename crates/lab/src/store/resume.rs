@@ -1,21 +1,16 @@
 //! The state that is needed to resume an interrupted run: `resume.json`.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_results::record::TrialPlan;
-use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-use super::append::replace;
-use super::claim::{Claim, ClaimError};
+use super::error::ReadError;
 use super::plain::read_plain;
-use super::read::{ReadError, read_meta};
-use super::room::Held;
-use super::{Meta, ResultsDir, hold_room, plan};
 
-const FILE: &str = "resume.json";
+/// The file's name.
+pub(super) const FILE: &str = "resume.json";
 
 /// The state that is needed to resume an interrupted run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,77 +53,3 @@ pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
 pub fn data_base(path: &Path) -> Result<PathBuf, ReadError> {
     read(path).map(|resume| resume.data_base)
 }
-
-impl ResultsDir {
-    /// Opens an existing results directory to resume it.
-    ///
-    /// # Errors
-    /// When it has no results, another process writes it, its disk is full, or a version without resume made it.
-    pub fn reopen(path: &Path) -> Result<(Self, Resume), ClaimError> {
-        read_meta(path)?;
-        let claim = Claim::again(path)?;
-        let resume = read(path)?;
-        let room = hold_room(path, resume.plans.len())?;
-        Ok((Self { claim, room }, resume))
-    }
-
-    /// Notes the state that a later process needs to resume, and the list of trials.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn note(&self, resume: &Resume) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(resume)?;
-        self.room.write(Held::Record, || replace(&self.path().join(FILE), &text))
-    }
-
-    /// Adds a trial that follows from earlier results; it gets the next number.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn add(&self, trial: TrialPlan) -> io::Result<TrialPlan> {
-        let mut resume = read(self.path()).map_err(io::Error::other)?;
-        let number = resume.plans.iter().map(|plan| plan.number).max().unwrap_or(0) + 1;
-        let trial = TrialPlan { number, ..trial };
-        resume.plans.push(trial.clone());
-        self.change_meta(|meta| meta.trials.push(plan::directory(&trial)))?;
-        self.note(&resume)?;
-        Ok(trial)
-    }
-
-    /// Notes that the run ended with this repeat, because every headline is decided: later repeats are not missing.
-    /// They stay planned, so that a resumed run finds the experiment's plan.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn ends_with(&self, repeat: u32) -> io::Result<()> {
-        let resume = read(self.path()).map_err(io::Error::other)?;
-        let run = resume.plans.iter().filter(|plan| plan.repeat <= repeat).map(plan::directory).collect();
-        self.change_meta(|meta| meta.trials = run)
-    }
-
-    /// Notes that the run is resumed: its current plan, the time, and warnings.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn goes_on(&self, resume: &Resume, warnings: Vec<Warning>) -> io::Result<()> {
-        self.change_meta(|meta| {
-            meta.trials = resume.plans.iter().map(plan::directory).collect();
-            let now = super::timestamp(jiff::Timestamp::now());
-            let before = meta.conditions.get(RESUMED).map(|times| format!("{times}, ")).unwrap_or_default();
-            meta.conditions.insert(RESUMED.to_owned(), format!("{before}{now}"));
-            meta.warnings.extend(warnings);
-        })?;
-        self.note(resume)
-    }
-
-    /// Changes what `experiment.json` has of the run.
-    fn change_meta(&self, change: impl FnOnce(&mut Meta)) -> io::Result<()> {
-        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
-        change(&mut meta);
-        let text = serde_json::to_string_pretty(&meta)?;
-        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))
-    }
-}
-
-/// The condition with the times at which a run was resumed.
-const RESUMED: &str = "resumed";

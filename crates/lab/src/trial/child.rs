@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SI
 
 use super::outbox::Outbox;
 use super::{Act, Job};
-use crate::registry::Registry;
+use crate::registry::{Registry, end_with};
 
 /// The input of a trial's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,18 +46,13 @@ pub struct Order {
 /// When the order cannot be read or the events cannot be written.
 pub fn serve(registry: &Registry) -> std::io::Result<()> {
     let began = Instant::now();
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let mut events = take_stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in stop_signals() {
         signal_hook::flag::register(signal, stop.clone())?;
     }
     let order: Order = serde_json::from_reader(std::io::stdin().lock())?;
-    // The parent may have ended before the kernel was set to kill this process with it. Then no process reads the
-    // events, and the data directory has lost its owner.
-    if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(order.parent) {
-        return Err(std::io::Error::other("the process that gave the order is gone"));
-    }
+    end_with(order.parent)?;
     let mut emit = |event: Event| {
         // Without a reader the trial is useless and ends.
         if events.notify(&event).is_err() {

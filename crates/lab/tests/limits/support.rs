@@ -142,9 +142,11 @@ pub fn elsewhere(test: &str, host: &Host) -> Command {
     command
 }
 
-/// A process that holds limits of both kinds until it is killed.
-pub fn holder(host: &Host, backing: Backing) -> Child {
-    let mut command = process::with_test("child_holds_limits");
+/// A process that holds limits of both kinds until it is killed, started through these words.
+pub fn holder(host: &Host, backing: Backing, through: &[&str]) -> Child {
+    let holds = process::with_test("child_holds_limits");
+    let mut command = Command::new("env");
+    command.args(through).arg(holds.get_program()).args(holds.get_args());
     command.env("RUMBA_TEST_ROOT", host.shown()).env("RUMBA_TEST_BACKING", backing.to_string());
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
