@@ -117,7 +117,7 @@ impl From<ReadError> for Problem {
     fn from(error: ReadError) -> Self {
         let remedy = match error {
             ReadError::NoResults { .. } => "name a directory that `rumba run` has written",
-            ReadError::Format { .. } => "read it with the version of rumba that wrote it (experiment.json says which)",
+            ReadError::Format { .. } => "read it with the version of rumba that wrote it (see experiment.json)",
             ReadError::Unreadable { .. } => "the file is damaged; the trials' own records may still be read",
         };
         Self::mistake(error.to_string(), remedy)

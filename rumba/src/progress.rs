@@ -107,7 +107,7 @@ fn phase_line(phase: &PhaseRecord) -> String {
         (PhaseKind::Isolation, _) => {
             let of = |outcome| phase.promises.iter().filter(|promise| promise.outcome == outcome).count();
             let (kept, anomalies, broken) = (of(Outcome::Kept), of(Outcome::Anomaly), of(Outcome::Broken));
-            format!("{kept} promises kept, {anomalies} with an anomaly, {broken} broken, in {took}")
+            format!("{kept} guarantees kept, {anomalies} with an anomaly, {broken} broken, in {took}")
         }
         (PhaseKind::Recovery, _) => match &phase.recovery {
             Some(Recovery { acknowledged, lost, open_s, damage, .. }) => {
@@ -115,14 +115,14 @@ fn phase_line(phase: &PhaseRecord) -> String {
                 let wrong = if wrong > 0 { format!(", {wrong} checks of the data do not hold") } else { String::new() };
                 format!("{lost} of {acknowledged} acknowledged transactions lost{wrong}; opened again in {open_s:.2} s")
             }
-            None => format!("not looked through, after {took}"),
+            None => format!("not verified, after {took}"),
         },
         (PhaseKind::Crash, _) => format!("killed after {} operations in {took}", phase.ops),
         (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{written}"),
         (PhaseKind::VerifyLoad | PhaseKind::Verify, None) => {
             let examined: u64 = phase.checks.iter().map(|check| check.examined).sum();
             let wrong: u64 = phase.checks.iter().map(|check| check.wrong).sum();
-            format!("{examined} facts examined, {wrong} wrong, in {took}")
+            format!("{examined} checks, {wrong} failed, in {took}")
         }
         _ => {
             let bytes = phase.spent.device_write_bytes.value().map(show_bytes);
@@ -175,7 +175,7 @@ impl Watch for Progress {
             Status::Suspended { phase, cause } => {
                 self.line(&format!("  SUSPENDED in {phase}: {cause}; it is in no figure, verdict or claim"));
             }
-            Status::Interrupted => self.line("  interrupted; what was measured is kept"),
+            Status::Interrupted => self.line("  interrupted; all measurements so far are kept"),
             Status::Done | Status::Running => {}
         }
     }

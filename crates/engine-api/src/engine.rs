@@ -445,7 +445,7 @@ pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
     if dir.join(file).exists() {
         return Ok(());
     }
-    Err(EngineError::failed("reopen", format!("there is no database in {}: {file} is missing", dir.display())))
+    Err(EngineError::failed("reopen", format!("no database in {}: {file} is missing", dir.display())))
 }
 
 /// A provisioned engine: an open handle and its data directory.

@@ -138,7 +138,7 @@ pub enum EngineError {
     /// The connection was lost, and the session has opened a new one. It is not known whether the current operation
     /// took effect, so it is not retried. Carries no allocation, because a server's end can affect a thousand clients
     /// at once.
-    #[error("the connection was lost and made anew: {0}")]
+    #[error("the connection was lost and opened again: {0}")]
     CutOff(&'static str),
     /// The connection is lost, and the session does not reconnect: the reason, in words.
     #[error("connection: {0}")]

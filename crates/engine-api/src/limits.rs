@@ -110,10 +110,10 @@ pub const STORAGE_SETTINGS: &[SettingInfo] = &[
         "backing",
         Kind::Choice(&["file", "tmpfs"]),
         "tmpfs for slow-ssd and fast-ssd, else file",
-        "what holds the blocks: a file on disk or in memory",
+        "where the blocks are: a file on disk or in memory",
     ),
-    info("read_ahead", Kind::Bytes, "128KiB", "what the kernel reads ahead, whole KiB; 0 is nothing"),
-    info("rotational", Kind::Bool, "false", "whether the device says that it turns"),
+    info("read_ahead", Kind::Bytes, "128KiB", "the kernel's read-ahead, whole KiB; 0 turns it off"),
+    info("rotational", Kind::Bool, "false", "whether the device reports itself as rotational"),
     info("throttle_load", Kind::Bool, "true", "false: loads that are kept go as fast as the blocks allow"),
 ];
 
@@ -156,7 +156,7 @@ impl StorageLimit {
             let suggestion = likely.map_or(String::new(), |name| format!("did you mean \"{name}\"? "));
             SettingError::new(
                 "limits.storage",
-                format!("there is no storage called `{name}`"),
+                format!("unknown storage `{name}`"),
                 format!("{suggestion}it is one of {}, or a table such as {{ iops = 2000 }}", TIER_NAMES.join(", ")),
             )
         })?;
@@ -247,7 +247,11 @@ fn whole_kib(key: &str, bytes: u64) -> Result<u64, SettingError> {
     if bytes.is_multiple_of(1024) && bytes <= u64::from(u32::MAX) * 1024 {
         return Ok(bytes);
     }
-    Err(SettingError::new(key, format!("{bytes} bytes are no whole number of KiB"), "write a size such as \"128KiB\""))
+    Err(SettingError::new(
+        key,
+        format!("{bytes} bytes is not a whole number of KiB"),
+        "write a size such as \"128KiB\"",
+    ))
 }
 
 fn at_least(key: &str, bytes: u64, smallest: u64) -> Result<u64, SettingError> {

@@ -90,7 +90,7 @@ impl SettingError {
             Some(_) => crate::instead(key, known),
             None => format!("{whose} has no settings"),
         };
-        Self::new(key, format!("{whose} has no setting of this name"), remedy)
+        Self::new(key, format!("{whose} has no such setting"), remedy)
     }
 }
 

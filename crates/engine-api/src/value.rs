@@ -102,7 +102,7 @@ impl<'a> SqlValue<'a> {
             SqlValue::Text(bytes) | SqlValue::Bytes(bytes) => out.write_all(bytes),
             SqlValue::Timestamp(time) => SqlTime(time).put(out),
         };
-        debug_assert!(written.is_ok(), "a vector takes what is written to it");
+        debug_assert!(written.is_ok(), "writing to a vector cannot fail");
     }
 }
 

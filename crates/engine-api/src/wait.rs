@@ -27,7 +27,7 @@ pub trait Driver {
     /// Registers the event after which the current client is polled again; a later wait of the same poll replaces an
     /// earlier one. A client may be polled too early and then waits again. Returns false if the thread has no other
     /// client to run: the client then blocks.
-    #[must_use = "who is not polled again has to block"]
+    #[must_use = "a future that is not polled again has to block"]
     fn wait(&self, wait: Wait) -> bool;
 
     /// A connection is about to be closed; its number may be reused.

@@ -111,7 +111,7 @@ pub enum TrialRunnerError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// Trials of two builds are no repeats of each other.
-    #[error("{0} was changed while the run went on, whose trials before it have run what it was")]
+    #[error("{0} was changed during the run; the trials before the change used the old one")]
     Rebuilt(String),
     /// A trial's process cannot be started, or results cannot be written.
     #[error("{what}: {cause}")]
@@ -369,7 +369,8 @@ enum Broken {
     NotRun(#[from] std::io::Error),
     /// The unreadable line may have held a measurement.
     #[error(
-        "what the trial's process tells cannot be read, so that it was ended: {0}; run it again, and report it if it comes back"
+        "the output of the trial's process cannot be read, so rumba ended the process: {0}; run it again, and report \
+         it if it happens again"
     )]
     Unreadable(Unreadable),
 }

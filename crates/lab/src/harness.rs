@@ -98,7 +98,7 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
 
 fn here(registry: &Registry, order: &Order) -> Harness {
     let Some(workload) = registry.workload(&order.workload) else {
-        return Harness::unknown(format!("there is no workload {}", order.workload));
+        return Harness::unknown(format!("unknown workload {}", order.workload));
     };
     let families = workload.families();
     let fits = |engine: &&dyn Engine| !engine.info().keeps_data && families.contains(&engine.info().family);
@@ -108,7 +108,7 @@ fn here(registry: &Registry, order: &Order) -> Harness {
     match over(engine, workload, order) {
         Ok(us) => Harness {
             cpu_us_per_op: us,
-            of: format!("{} by one client over {}, which keeps nothing", workload.name(), engine.info().name),
+            of: format!("{} by one client over {}, which stores nothing", workload.name(), engine.info().name),
         },
         Err(error) => Harness::unknown(error.to_string()),
     }

@@ -119,8 +119,8 @@ fn log(sides: &[Side<'_>]) -> Option<Warning> {
         Warning::new(
             "log-differs",
             format!(
-                "under no-sync, {} cannot recover from a crash of the host, which may damage all of the data; {} lose only \
-                 the last commits, and pay for a log that is synced in time",
+                "under no-sync, {} cannot recover from a crash of the host, which may damage all data; {} lose only \
+                 the last commits, and pay for a log that is synced in the background",
                 names(&not),
                 names(&logged)
             ),
@@ -135,11 +135,11 @@ fn no_transactions(sides: &[Side<'_>]) -> Option<Warning> {
         Warning::new(
             "no-transactions",
             format!(
-                "{} has no transactions: it writes one key at a time, isolates nothing and undoes nothing, which the others \
+                "{} has no transactions: it writes one key at a time, without the isolation and undo that the others \
                  pay for",
                 names(&without)
             ),
-            "compare it with what that saves in mind",
+            "take into account what it saves",
         )
     })
 }
@@ -149,7 +149,7 @@ fn isolation(sides: &[Side<'_>]) -> Option<Warning> {
     Some(Warning::new(
         "isolation-differs",
         format!("transactions see different things: {levels}"),
-        "set isolation alike where engines have it, or compare with what the weaker one saves in mind",
+        "set the same isolation where engines offer it, or take into account what the weaker one saves",
     ))
 }
 
@@ -182,7 +182,7 @@ fn reads(sides: &[Side<'_>]) -> Option<Warning> {
     is_unequal(sides, Condition::PageCache).then(|| {
         Warning::new(
             "page-cache-differs",
-            format!("files are read {ways}: what memory is left is a second cache for some and nothing for others"),
+            format!("files are read {ways}: the remaining memory is a second cache for some engines only"),
             "set limits.memory and leave cache out (--set cache=auto), which gives all the same memory",
         )
     })
@@ -220,8 +220,8 @@ fn unknown(sides: &[Side<'_>]) -> Option<Warning> {
     (!open.is_empty()).then(|| {
         Warning::new(
             "parity-unknown",
-            format!("of some engines it is not known, and of others it is, {}", open.join("; ")),
-            "look it up, and compare with what it may save or cost in mind",
+            format!("it is unknown for some engines, and for others it is {}", open.join("; ")),
+            "look it up, and take into account what it may save or cost",
         )
     })
 }

@@ -272,7 +272,7 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
     } else if experiment.run.repeats == 1 {
         warnings.push(Warning::new(
             "one-repeat",
-            "with one repeat there is no telling a difference from noise",
+            "one repeat cannot separate a difference from noise",
             "set repeats = 4 or more: with fewer no difference can be decided",
         ));
     }
@@ -346,7 +346,7 @@ fn few_intervals(experiment: &Experiment) -> Option<Warning> {
         Warning::new(
             "few-intervals",
             format!(
-                "the loops are {} long: whether they were steady can be told of {FEWEST_INTERVALS} or more",
+                "the loops are {} long; rumba needs {FEWEST_INTERVALS} or more to judge whether they were steady",
                 counted(intervals as usize, "interval")
             ),
             shorter.unwrap_or_default() + "run longer loops",
@@ -360,7 +360,7 @@ pub fn few_repeats(experiment: &Experiment) -> Option<Warning> {
     (repeats < LEAST_REPEATS && !experiment.pairs.is_empty()).then(|| {
         Warning::new(
             "few-repeats",
-            format!("with repeats = {repeats} no test can tell the base and the other apart"),
+            format!("with repeats = {repeats} no test can separate the two sides"),
             format!("set repeats = {LEAST_REPEATS} or more, or leave it out"),
         )
     })

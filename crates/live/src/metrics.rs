@@ -106,7 +106,7 @@ impl Gauges {
         }
         text.one("rumba_time_left_seconds", "gauge", "Time that the run will take yet, as far as known.", left.seconds);
         let is_whole = f64::from(u8::from(left.is_whole));
-        let help = "1 when nothing unknown comes on top of rumba_time_left_seconds.";
+        let help = "1 when only known work adds to rumba_time_left_seconds.";
         text.one("rumba_time_left_is_whole", "gauge", help, is_whole);
         if let Some(trial) = &self.trial {
             trial.write(&mut text);
@@ -191,7 +191,7 @@ pub fn of_library(results: usize, running: usize) -> String {
     text.family("rumba_info", "gauge", "The version of rumba.");
     text.line("rumba_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     text.one("rumba_results", "gauge", "Results in the library.", results as f64);
-    text.one("rumba_results_running", "gauge", "Those that a run writes now.", running as f64);
+    text.one("rumba_results_running", "gauge", "Runs that are in progress.", running as f64);
     text.0
 }
 

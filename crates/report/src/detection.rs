@@ -35,7 +35,7 @@ pub fn detection_table(detection: &Detection) -> String {
     let change = percent(detection.change);
     if detection.rows.is_empty() {
         return format!(
-            "To detect a difference of {change} takes two engines that ended their loops: there is no such pair.\n"
+            "Detecting a difference of {change} needs two engines with finished loops; this run has no such pair.\n"
         );
     }
     let heads = ["repeats", "range", "minutes", "range", "noise", "range", "clients", "metric", "engine", "over"];

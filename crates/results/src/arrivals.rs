@@ -142,7 +142,7 @@ impl fmt::Display for Arrivals {
             RateShape::Ramp => "along ramps",
         };
         write!(f, "{} {way}", points.join(", "))?;
-        self.period_s.map_or(Ok(()), |period_s| write!(f, ", anew every {period_s} s"))
+        self.period_s.map_or(Ok(()), |period_s| write!(f, ", again every {period_s} s"))
     }
 }
 

@@ -19,7 +19,8 @@ pub fn host_cpu_s(spent: &Spent) -> Metric {
         && other_processes > charged
     {
         return Metric::absent(format!(
-            "other processes used {other_processes:.1} s of CPU, the trial {charged:.1} s: whom the kernel worked for is not known"
+            "other processes used {other_processes:.1} s of CPU and the trial {charged:.1} s, so the kernel's work \
+             cannot be assigned"
         ));
     }
     let others = spent.harness_cpu_s.plus(&spent.others_cpu_s);
@@ -40,8 +41,8 @@ fn at_least(charged_s: f64, host_s: f64) -> Metric {
         Metric::Value(charged_s)
     } else {
         Metric::absent(format!(
-            "the host's CPUs worked {host_s:.2} s for the trial, whose processes are charged with {charged_s:.2} s: its \
-             kernel counts idle time by sampling, or a hypervisor took CPU from it"
+            "the host's CPUs worked {host_s:.2} s for the trial, but its processes are charged {charged_s:.2} s: the \
+             kernel counts idle time by sampling, or a hypervisor took CPU"
         ))
     }
 }

@@ -162,7 +162,7 @@ impl Parameters {
             }
             (Some(other), _) => Err(wrong(
                 format!("`{other}` is not a way of encrypting"),
-                "tls is one of off, required (whoever the server is), verified",
+                "tls is one of off, required (any server), verified",
             )),
         }
     }

@@ -25,7 +25,7 @@ impl LogWords {
         let telling: Vec<&str> = log.lines().filter(|line| (self.is_error)(line)).collect();
         let shown = if telling.is_empty() { last_lines(log, 10) } else { last_lines(&telling.join("\n"), 10) };
         match self.culprit(&telling, settings) {
-            Some(name) => format!("the setting `{name}` seems to be why; its log says:\n{shown}"),
+            Some(name) => format!("the setting `{name}` seems to be the cause; its log has:\n{shown}"),
             None => format!("its log says:\n{shown}"),
         }
     }

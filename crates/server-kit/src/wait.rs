@@ -92,7 +92,7 @@ pub fn until_paid(
             moved = Instant::now();
         } else if moved.elapsed() > patience.stuck_after {
             return Err(WaitError::Stuck(format!(
-                "nothing has moved for {} s; left: {}",
+                "no progress for {} s; left: {}",
                 patience.stuck_after.as_secs_f64(),
                 now.what_is_left()
             )));

@@ -23,8 +23,8 @@ const ENDING: Duration = Duration::from_secs(5);
 /// The number of log lines to report if the log says nothing about an end.
 const LAST_LINES: usize = 5;
 /// The advice about a server that ended.
-const AGAIN: &str = "where the log tells of no error it was killed from outside, by a user or for lack of memory (dmesg tells); \
-                     `rumba run --resume DIR --retry-failed` runs the trial again";
+const AGAIN: &str = "if its log has no error, it was killed from outside, by a user or for lack of memory (see \
+                     dmesg); `rumba run --resume DIR --retry-failed` runs the trial again";
 
 /// With less free space than this, a server cannot have continued to write.
 const LEAST_ROOM: u64 = 1 << 20;

@@ -24,7 +24,7 @@ pub fn ratio(
     let medians = match (base.median.value(), other.median.value()) {
         (Some(base), Some(other)) if base > 0.0 && other >= 0.0 => Metric::from(other / base),
         (Some(0.0), Some(_)) => Metric::absent("the base is zero"),
-        (Some(_), Some(_)) => Metric::absent("a median is below zero: there is no ratio"),
+        (Some(_), Some(_)) => Metric::absent("a median is below zero, so there is no ratio"),
         (None, _) => base.median.clone(),
         _ => other.median.clone(),
     };

@@ -77,7 +77,7 @@ fn client_errors(run: &PhaseRecord) -> Option<Warning> {
         Warning::new(
             "client-errors",
             format!("{errors} of {tried} operations were given up after their retries, most of them {worst}"),
-            "use fewer clients or more rows, so that transactions stand less in each other's way",
+            "use fewer clients or more rows, so that transactions conflict less",
         )
     })
 }
@@ -87,7 +87,10 @@ fn target_missed(run: &PhaseRecord, rate: Option<f64>) -> Option<Warning> {
     (reached < rate * (1.0 - TARGET_SLACK)).then(|| {
         Warning::new(
             "target-missed",
-            format!("{reached:.0} operations/s of the {rate:.0} asked for: response times hold the growing queue"),
+            format!(
+                "{reached:.0} operations/s instead of the rate of {rate:.0}, so response times include a growing \
+                     queue"
+            ),
             "ask for a rate that the engine can sustain, or use more clients",
         )
     })
@@ -152,7 +155,7 @@ fn shared_device(record: &Record) -> Option<Warning> {
                 "the device wrote {device} but the engine's process only {process}: others write to it too, or the \
                  metadata and journal of its file system are the rest"
             ),
-            "give the data a volume of its own (limits.storage), or read proc_wkb_per_op",
+            "put the data on its own volume (limits.storage), or read proc_wkb_per_op",
         )
     })
 }

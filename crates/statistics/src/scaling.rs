@@ -62,7 +62,7 @@ fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
         last.ops_per_s,
         cause(beyond.run)
     );
-    let remedy = "compare at fewer clients, or change what is named and run the ladder again";
+    let remedy = "compare at fewer clients, or change the named cause and run the ladder again";
     let about = About::repeats(&rows.first()?.engine, beyond.clients);
     Some(Remark { about, warning: Warning::new("scaling-ended", message, remedy) })
 }

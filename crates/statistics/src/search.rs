@@ -160,7 +160,7 @@ pub fn why_open(search: &Searched) -> Option<String> {
     };
     match () {
         () if unknown.is_some() => {
-            unknown.map(|probe| format!("a probe of its search cannot be told: {}", probe.reason))
+            unknown.map(|probe| format!("a probe of its search cannot be reported: {}", probe.reason))
         }
         () if !search.ended => Some("its search did not end".to_owned()),
         () if gap > GAP => Some(format!("its search ended after {} probes without a limit", search.probes.len())),
@@ -227,7 +227,7 @@ fn seen(record: &Record, search: &Search) -> Seen {
     };
     let (found, reason) = match record.plan.run.rate {
         None if served_per_s > 0.0 => (Found::Reference, format!("a closed loop served {served_per_s:.0}/s")),
-        None => (Found::Unknown, "a closed loop served nothing".to_owned()),
+        None => (Found::Unknown, "a closed loop completed no operation".to_owned()),
         Some(rate) => weigh(loops, search, rate, served_per_s, &percentile_ms),
     };
     Seen { ops_per_s, percentile_ms, found, reason }

@@ -58,7 +58,7 @@ pub fn shares<const N: usize>(
         Some(name) if (sum - whole).abs() > whole * 1e-4 => Err(SettingError::new(
             name,
             format!("the operations' {noun} add up to {sum:.digits$}, not to {whole}"),
-            format!("those not given are the profile's; change others of {} too", names.join(", ")),
+            format!("settings that are not given are the profile's; see the others of {} too", names.join(", ")),
         )),
         _ => Ok(shares),
     }

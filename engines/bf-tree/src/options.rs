@@ -145,7 +145,7 @@ impl Options {
         let number = |name| settings.int(name).unwrap_or_default() as usize;
         let leaf_page = settings.bytes("leaf_page_size").unwrap_or_default();
         if !leaf_page.is_power_of_two() || !(4096..=LARGEST_PAGE).contains(&leaf_page) {
-            let problem = format!("{} is no size of a page", show_bytes(leaf_page as f64));
+            let problem = format!("{} is not a page size", show_bytes(leaf_page as f64));
             return Err(SettingError::new("leaf_page_size", problem, "4KiB, 8KiB, 16KiB or 32KiB"));
         }
         let max_key = number("cb_max_key_len");
@@ -227,7 +227,7 @@ fn refuse_what_it_has_not(config: &EngineConfig) -> Result<(), SettingError> {
     if config.durability == Durability::Sync {
         return Err(SettingError::new(
             "durability",
-            "bf-tree writes its log and never syncs it, so it cannot promise what sync does",
+            "bf-tree writes its log and never syncs it, so it cannot provide sync",
             "set durability = \"no-sync\", or \"none\" to leave the log out",
         ));
     }
@@ -242,7 +242,7 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
     if !options.has_snapshots {
         return Err(SettingError::new(
             "use_snapshot",
-            "what a log is to be applied to is a snapshot",
+            "a log can only be applied to a snapshot",
             "set it to true, or durability = \"none\"",
         ));
     }
@@ -253,7 +253,7 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
     let segment = settings.bytes("wal_segment_size").unwrap_or(least.max(SEGMENT));
     if segment < least || !segment.is_multiple_of(512) {
         let segment = show_bytes(segment as f64);
-        let problem = format!("{segment} cannot hold two of the longest record, or is no multiple of 512");
+        let problem = format!("{segment} cannot hold two of the longest record, or is not a multiple of 512");
         return Err(SettingError::new("wal_segment_size", problem, format!("give {least} bytes or more")));
     }
     let flush_interval = settings.duration("wal_flush_interval").unwrap_or_default();

@@ -82,7 +82,7 @@ impl BfTreeSession {
     /// Makes the current key the transaction's key and locks it.
     fn own(&mut self) -> Result<(), EngineError> {
         if !self.is_writing {
-            return Err(EngineError::failed("put", "nothing was begun; begin first"));
+            return Err(EngineError::failed("put", "no transaction is open; begin first"));
         }
         if self.own.is_empty() {
             self.own.extend_from_slice(&self.key);

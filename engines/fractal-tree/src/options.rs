@@ -25,9 +25,15 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 /// The settings, with the library's own names where they exist.
 pub const SETTINGS: &[SettingInfo] = &[
     info("pagesize", Kind::Bytes, "4MiB", "bytes of a node before compression, as far as it grows: 4KiB to 1GiB"),
-    info("readpagesize", Kind::Bytes, "128KiB", "bytes of a part of a leaf that is read by itself: 4KiB to 1GiB"),
+    info("readpagesize", Kind::Bytes, "128KiB", "bytes of a leaf part that is read on its own: 4KiB to 1GiB"),
     info("fanout", Kind::Int(2, 16 << 10), "16", "most children of an inner node; fewer leave more room for messages"),
-    info("checkpointing_period", Kind::Int(0, 86_400), "60", "seconds between checkpoints; 0 for none by itself"),
+    info(
+        "checkpointing_period",
+        Kind::Int(0, 86_400),
+        "60",
+        "seconds between checkpoints; 0 turns automatic \
+        checkpoints off",
+    ),
     info("cleaner_period", Kind::Int(0, 86_400), "1", "seconds between rounds of the cleaner, which flushes messages"),
     info("cleaner_iterations", Kind::Int(0, 1 << 20), "5", "nodes that a round of the cleaner flushes"),
     info("enable_partial_eviction", Kind::Bool, "true", "parts of nodes leave the cache, not only whole ones"),
@@ -45,7 +51,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "upserts",
         Kind::Bool,
         "true",
-        "what need not be read is a message (DB->update); if not, rows are read and put",
+        "writes that need no read are messages (DB->update); if false, rows are read and put",
     ),
     info(
         "hot_optimize",

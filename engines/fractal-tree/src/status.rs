@@ -146,7 +146,7 @@ impl Status {
         if !is_new {
             return Err(OVER_KEPT_DATA);
         }
-        let bytes = self.value(MESSAGES).ok_or("PerconaFT does not tell it")?;
+        let bytes = self.value(MESSAGES).ok_or("PerconaFT does not report it")?;
         if (0.0..WRAPPED).contains(&bytes) { Ok(bytes) } else { Err("PerconaFT counted more that went than came") }
     }
 
@@ -212,7 +212,7 @@ mod tests {
         for (bytes, right) in [("0", 0.0), ("41795661", 41_795_661.0)] {
             assert_eq!(reported_messages(bytes).debt(true), [Gauge::new("messages_in_trees_bytes", right)]);
         }
-        assert_eq!(Status::of("").waiting(true), Err("PerconaFT does not tell it"));
+        assert_eq!(Status::of("").waiting(true), Err("PerconaFT does not report it"));
     }
 
     /// rumba reported the bytes written, including deferred writes, as if a checkpoint had completed all work.

@@ -36,7 +36,7 @@ impl LmdbInstance {
         let known = FLAGS.iter().fold(0, |all, (flag, _)| all | flag);
         let in_force = env.flags()? & known;
         if in_force != options.flags {
-            let message = format!("asked for the flags {:#x}, in force are {in_force:#x}", options.flags);
+            let message = format!("requested flags {:#x}, but {in_force:#x} are in force", options.flags);
             return Err(EngineError::failed("mdb_env_open", message));
         }
         Ok(Self { env })

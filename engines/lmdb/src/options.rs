@@ -90,7 +90,7 @@ impl Options {
             settings.bool(name).unwrap_or(config.durability == Durability::None)
         };
         if settings.bytes("map_size") == Some(0) {
-            return Err(SettingError::new("map_size", "a map of no bytes holds nothing", "a size such as 64GiB"));
+            return Err(SettingError::new("map_size", "a map needs a size above 0", "a size such as 64GiB"));
         }
         if on("mapasync") && !on("writemap") {
             return Err(SettingError::new(

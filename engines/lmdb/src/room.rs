@@ -26,7 +26,7 @@ pub(crate) fn behind_short_write(dir: &Path) -> Cause {
     }
     Cause::Other(match getrlimit(Resource::Fsize).current {
         Some(limit) => format!("a file may have {} here: raise `ulimit -f`", show_bytes(limit as f64)),
-        None => "the device failed, or promises more than it has below: the kernel's log (dmesg) says which".to_owned(),
+        None => "the device failed, or has less space than it reports; see the kernel's log (dmesg)".to_owned(),
     })
 }
 

@@ -57,7 +57,7 @@ fn owed(reported: Result<DocumentBuf, String>) -> Reading {
     let mut reading = Reading::default();
     let dirty = reported.and_then(|status| {
         let dirty = wiredtiger(status.get(), "cache", "tracked dirty bytes in the cache");
-        dirty.ok_or_else(|| "the server does not tell of WiredTiger's cache".to_owned())
+        dirty.ok_or_else(|| "the server does not report WiredTiger's cache".to_owned())
     });
     reading.put_or("dirty_bytes", dirty);
     reading
@@ -80,11 +80,11 @@ fn take(status: Document<'_>, reading: &mut Reading) {
     }
     for (ours, section, name) in WRITTEN {
         let value = wiredtiger(status, section, name);
-        reading.put_or(ours, value.ok_or_else(|| format!("the server does not tell wiredTiger.{section}.{name}")));
+        reading.put_or(ours, value.ok_or_else(|| format!("the server does not report wiredTiger.{section}.{name}")));
     }
     let all = wiredtiger(status, "block-manager", "bytes written");
     let others = all.map(|all| all - reading.get(CHECKPOINT).unwrap_or_default());
-    let missing = || "the server does not tell wiredTiger.block-manager.bytes written".to_owned();
+    let missing = || "the server does not report wiredTiger.block-manager.bytes written".to_owned();
     reading.put_or(BLOCKS, others.ok_or_else(missing));
 }
 
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((reading.get("dirty_bytes"), reading.absent), (Some(12288.0), vec![]));
         // The status of another storage engine, and an empty one.
         let other = DocumentBuf::of(|of| of.document("storageEngine", |of| of.text("name", "mmapv1")));
-        let unreported = "the server does not tell of WiredTiger's cache".to_owned();
+        let unreported = "the server does not report WiredTiger's cache".to_owned();
         for (reported, reason) in [(Ok(other), unreported), (Err("it is gone".to_owned()), "it is gone".to_owned())] {
             let reading = owed(reported);
             assert_eq!(reading.gauges, []);

@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Dsn, SettingError> {
         return Ok(dsn);
     }
     let problem = format!("the database {} is the server's own, and rumba would fill and empty it", dsn.database);
-    let remedy = format!("name one to work in; the one that knows the user goes into {SOURCE}, where it is not admin");
+    let remedy = format!("name the database to use; if another database than admin holds the user, set {SOURCE}");
     Err(SettingError::new("server", problem, remedy))
 }
 

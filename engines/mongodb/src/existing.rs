@@ -81,7 +81,7 @@ pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
     for (command, role) in NEEDED {
         // Other errors are reported when the command is needed.
         if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.reported(command) {
-            let problem = format!("the user may not do what counters, settle and drain need: {error}");
+            let problem = format!("the user lacks privileges that counters, settle and drain need: {error}");
             let remedy = format!("let an administrator grant {role} on admin to the user of the DSN");
             return Err(SettingError::new("server", problem, remedy));
         }
@@ -106,7 +106,7 @@ fn remedy() -> &'static str {
 /// transactions in its greeting but refuses the first one.
 pub fn lacks_transactions(control: &mut Control) -> Option<String> {
     if !control.greets_with_transactions() {
-        return Some("the server stands alone, or is too old for them".to_owned());
+        return Some("the server is not part of a replica set, or is too old for transactions".to_owned());
     }
     // A router has no storage engine and reports none.
     let status = control.reported("serverStatus").ok()?;

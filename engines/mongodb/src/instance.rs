@@ -147,7 +147,7 @@ impl Instance for ServerInstance {
         let version = self.control().version()?;
         Some(match self.brand {
             Brand::MongoDb => version,
-            Brand::SecantusDb => format!("SecantusDB (says of itself that it is {version})"),
+            Brand::SecantusDb => format!("SecantusDB (reports version {version})"),
         })
     }
 

@@ -214,7 +214,7 @@ fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin, E
         };
         if begun.elapsed() > START {
             let log = last_lines(&running.watch.log(), 10);
-            let words = format!("it is not ready after {} s ({last}); its log says:\n{log}", START.as_secs());
+            let words = format!("it is not ready after {} s ({last}); its log has:\n{log}", START.as_secs());
             return Err(EngineError::failed(CALL, words));
         }
         sleep(LOOK);

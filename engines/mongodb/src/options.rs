@@ -9,7 +9,7 @@ use rumba_protocol_mongodb::OnLost;
 use crate::brand::Brand;
 
 const ON_LOST: SettingInfo =
-    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost");
+    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection");
 const TRANSACTIONS: SettingInfo = info(
     "transactions",
     Kind::Bool,
@@ -152,8 +152,8 @@ const RESERVED: &[(&str, &str)] = &[
     ("wiredTigerCacheSizeGB", "write cache"),
     ("rocksdbCacheSizeGB", "write cache"),
     ("rocksdbCompression", "write compression"),
-    ("tlsMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=verified"),
-    ("sslMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=verified"),
+    ("tlsMode", "it listens only on loopback; for your own server use mongodb://…?tls=verified"),
+    ("sslMode", "it listens only on loopback; for your own server use mongodb://…?tls=verified"),
     ("cache-size", "write cache"),
     ("wiredTigerCollectionBlockCompressor", "write compression"),
     ("block-compressor", "write compression"),

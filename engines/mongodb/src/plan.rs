@@ -159,13 +159,13 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
         }
         "mmapv1" => {
             if compression.is_some_and(|name| name != "none") {
-                let words = "the storage engine mmapv1 compresses nothing that rumba knows of";
+                let words = "rumba does not know how the storage engine mmapv1 compresses";
                 return Err(SettingError::new("compression", words, "leave it out"));
             }
         }
         // Otherwise the record would show a cache size that the server never received.
         other => {
-            let words = format!("rumba does not know how {other} is told its cache");
+            let words = format!("rumba does not know how to set the cache of {other}");
             return Err(SettingError::new("storageEngine", words, "write wiredTiger, rocksdb or mmapv1"));
         }
     }
@@ -203,7 +203,7 @@ fn secantusdb(
     if let Some(name) = config.compression.as_deref() {
         if software.program.ends_with("secantusd-py") {
             let remedy = "leave it out, or name a directory with secantusd-rs";
-            return Err(SettingError::new("compression", "secantusd-py cannot be told how to compress", remedy));
+            return Err(SettingError::new("compression", "secantusd-py has no compression setting", remedy));
         }
         plan.notify("block-compressor", name);
     }
@@ -229,7 +229,8 @@ mod tests {
         let mut config = config(brand);
         change(&mut config);
         let program = format!("/x/bin/{}", brand.programs()[0]).into();
-        let software = Software { version: version.map(str::to_owned), ..Software::unchecked(brand, program) };
+        let mut software = Software::unchecked(brand, program);
+        software.version = version.map(str::to_owned);
         for_own(&config, &Options::read(brand, &config)?, &software)
     }
 

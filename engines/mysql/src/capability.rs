@@ -211,7 +211,7 @@ const UNLISTED: &[&str] =
     &["plugin_load_add", "plugin_load", "transaction_isolation", "binlog_do_db", "binlog_ignore_db"];
 
 fn requesting(error: WireError) -> EngineError {
-    EngineError::failed("asking the server what it can do", error.to_string())
+    EngineError::failed("requesting the server's capabilities", error.to_string())
 }
 
 fn engine_plugins(software: &Software) -> impl Iterator<Item = &'static str> + use<> {

@@ -270,7 +270,7 @@ fn wait(running: &Running) -> Result<(), EngineError> {
         };
         if begun.elapsed() > START {
             let words = format!(
-                "it does not answer after {} s ({last}); its log says:\n{}",
+                "it does not answer after {} s ({last}); its log has:\n{}",
                 START.as_secs(),
                 last_lines(&running.watch.log(), 10)
             );

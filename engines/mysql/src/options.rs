@@ -28,9 +28,9 @@ pub const OWN: &[SettingInfo] = &[
         "repeatable-read; MyRocks read-committed",
         "isolation of every session",
     ),
-    info("binlog", Kind::Bool, "false", "write a binary log, synced as `durability` says"),
+    info("binlog", Kind::Bool, "false", "write a binary log, synced as set by `durability`"),
     info("load", Kind::Choice(&["auto", "bulk", "load-data", "insert"]), "auto", "how rows are loaded"),
-    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost"),
+    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection"),
     info(
         "prepared",
         Kind::Bool,
@@ -41,7 +41,8 @@ pub const OWN: &[SettingInfo] = &[
         "contention",
         Kind::Bool,
         "false",
-        "time InnoDB's latches of indexes and of the lock system, in the performance schema: what scaling waits for, at a cost",
+        "time InnoDB's latches of indexes and of the lock system in the performance schema, to show what limits \
+         scaling; this costs CPU",
     ),
     info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
 ];
@@ -138,7 +139,7 @@ const RESERVED: &[(&str, &str)] = &[
     ("log_error", "the server's log is kept with the results, as error.log"),
     ("user", "the server runs as who runs rumba"),
     ("init_file", "rumba needs the one there is"),
-    ("bind_address", "nothing listens beyond loopback; `tcp = true` makes it listen there"),
+    ("bind_address", "it listens only on a socket; `tcp = true` makes it listen on loopback too"),
     ("skip_networking", "write `tcp = true` or leave it out"),
     ("log_bin", "write `binlog = true` or leave it out"),
     ("skip_log_bin", "write `binlog = false` or leave it out"),

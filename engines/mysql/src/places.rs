@@ -35,12 +35,11 @@ pub fn require_within(name: &str, value: &str) -> Result<(), SettingError> {
     if may_lead_out || !leads_out(value) {
         return Ok(());
     }
-    let problem =
-        format!("`{value}` is not within the data directory, so rumba cannot measure or limit what is written there");
+    let problem = format!("`{value}` is outside the data directory, so rumba cannot measure or limit the writes there");
     Err(SettingError::new(
         name,
         problem,
-        "leave it out, or name a place within it; [run] data_dir is where all of it lies",
+        "leave it out, or name a place in the data directory; [run] data_dir moves all of it",
     ))
 }
 

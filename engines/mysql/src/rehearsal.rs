@@ -38,7 +38,7 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
         match admin.fetch(sql) {
             Err(WireError::Server { code, .. }) if NO_SUCH_TABLE.contains(&code) => {}
             Err(error @ WireError::Server { code, .. }) if is_denied(code) => {
-                let problem = format!("settle and drain need what the user may not do: {error}, in: {sql}");
+                let problem = format!("the user lacks privileges that settle and drain need: {error}, in: {sql}");
                 return Err(SettingError::new("server", problem, grants(admin, server, schema)));
             }
             // Other errors are reported when the statement is needed, which is also before the load.
@@ -48,7 +48,7 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
     // If a killed trial left the table, the statement above has locked it.
     let _ = admin.fetch("UNLOCK TABLES");
     if server.kind == Kind::InnoDb && !sees_purge(admin) {
-        let problem = "settle and drain wait for purge, and the server does not tell this user how far it is";
+        let problem = "settle and drain wait for purge, and the server does not show this user its progress";
         return Err(SettingError::new("server", problem, grants(admin, server, schema)));
     }
     Ok(())

@@ -61,10 +61,10 @@ pub struct Software {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoftwareError {
     /// The server's program is missing.
-    #[error("{0} holds no server: there is no mysqld or mariadbd in it, nor in its bin, sbin or libexec")]
+    #[error("{0} holds no server: mysqld and mariadbd are neither in it nor in its bin, sbin or libexec")]
     Program(String),
     /// The program does not run.
-    #[error("{program} does not tell its version: {cause}")]
+    #[error("{program} does not report its version: {cause}")]
     Version {
         /// The program.
         program: String,

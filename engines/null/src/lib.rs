@@ -32,13 +32,13 @@ const SETTINGS: &[SettingInfo] = &[
         name: "delay_us",
         kind: Kind::Int(0, 1_000_000),
         default: "0",
-        help: "microseconds that every get and scan takes: what a client reports beyond them is its own",
+        help: "microseconds that every get and scan takes; the rest of the latency is the client's own",
     },
 ];
 
 static INFO: EngineInfo = EngineInfo {
     name: "null",
-    about: "answers at once and keeps nothing: shows what the harness itself costs",
+    about: "answers at once and stores nothing: shows what the harness itself costs",
     family: Family::KeyValue,
     form: Form::BuiltIn,
     brought: None,
@@ -62,7 +62,7 @@ impl Engine for Null {
         if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
             return Err(SettingError::new(
                 "compression",
-                format!("null keeps nothing, so it cannot compress with {compression}"),
+                format!("null stores nothing, so it cannot compress with {compression}"),
                 "leave compression out",
             ));
         }

@@ -103,7 +103,7 @@ fn written(control: &mut Control, reading: &mut Reading) {
     let block = block.ok().and_then(|rows| rows.rows.first()?.first()?.as_deref()?.parse::<f64>().ok());
     let pages = |name: &str| match (reading.get(name), block) {
         (Some(pages), Some(block)) => Ok(pages * block),
-        _ => Err(format!("the server does not tell {name}")),
+        _ => Err(format!("the server does not report {name}")),
     };
     let by = [
         ("written_checkpointer_bytes", pages("buffers_checkpoint")),

@@ -21,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const NO_DATABASE: SqlState = SqlState(*b"3D000");
 
 const CALL: &str = "database on the server";
-const CONTAINER: Container = Container { call: CALL, noun: "database", remedy: "drop what depends on them" };
+const CONTAINER: Container = Container { call: CALL, noun: "database", remedy: "drop the objects that depend on them" };
 
 /// Encodings in which every byte except zero is a character, so that they can store any text of a workload.
 const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
@@ -92,7 +92,7 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
     trial_schema(control)?;
     match control.fetch("CHECKPOINT") {
         Err(error) if is_denied(&error) => {
-            let problem = format!("settle and drain need what the user may not do: {error}");
+            let problem = format!("the user lacks privileges that settle and drain need: {error}");
             Err(SettingError::new("server", problem, upkeep::REMEDY))
         }
         // Other errors are reported when the command is needed, which is also before the load.

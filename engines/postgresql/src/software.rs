@@ -41,15 +41,15 @@ impl rumba_server_kit::install::Software for Software {
     fn at(base: &Path) -> Result<Self, String> {
         let mut places = PROGRAMS.map(|place| base.join(place)).into_iter();
         let bin = places.find(|place| place.join("postgres").is_file());
-        let bin = bin
-            .ok_or_else(|| format!("{} holds no server: there is no postgres in it, nor in its bin", base.display()))?;
+        let bin =
+            bin.ok_or_else(|| format!("{} holds no server: postgres is neither in it nor in its bin", base.display()))?;
         let (program, initdb) = (bin.join("postgres"), bin.join("initdb"));
         if !initdb.is_file() {
             return Err(format!("{} holds no initdb, which makes data directories", bin.display()));
         }
         let version_text = request_version(&program)?;
         let version = version_of(&version_text)
-            .ok_or_else(|| format!("{} says that it is {version_text}, which is no version", program.display()))?;
+            .ok_or_else(|| format!("{} reports `{version_text}`, which is not a version", program.display()))?;
         Ok(Self { version, version_text, program, initdb })
     }
 
@@ -93,7 +93,7 @@ fn release_in(tree: &Path) -> PathBuf {
 
 /// Parses `--version`, which prints `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn request_version(program: &Path) -> Result<String, String> {
-    let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
+    let wrong = |cause: &str| format!("{} does not report its version: {}", program.display(), cause.trim());
     let output =
         version::reported(program, command(program).arg("--version")).map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);

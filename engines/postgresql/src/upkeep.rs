@@ -95,8 +95,8 @@ pub fn unpaid(control: &mut Control, condition: &str) -> Option<String> {
             Some(format!("{dead} dead rows wait for a vacuum that no setting starts (autovacuum is off)"))
         }
         Some(dead_max) if share(fullest) >= UNPAID_SHARE => Some(format!(
-            "{dead} dead rows wait for a vacuum: {} has {} of the {dead_max:.0} with which autovacuum begins. What a vacuum \
-             would write is in no figure",
+            "{dead} dead rows wait for a vacuum: {} has {} of the {dead_max:.0} that start autovacuum. The bytes of \
+             that vacuum are in no figure",
             fullest.name, fullest.dead
         )),
         _ => None,

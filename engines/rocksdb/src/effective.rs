@@ -92,14 +92,14 @@ impl Effective {
                     Some(effective) if agrees(value, effective) => found = true,
                     Some(effective) => {
                         found = true;
-                        differences.push(format!("{name}: asked for {value}, RocksDB runs with {effective}"));
+                        differences.push(format!("{name}: requested {value}, but RocksDB runs with {effective}"));
                         break;
                     }
                     None => {}
                 }
             }
             if !found {
-                differences.push(format!("{name}: asked for {value}, RocksDB accepted it and does not report it"));
+                differences.push(format!("{name}: requested {value}; RocksDB accepted it and does not report it"));
             }
         }
         differences

@@ -39,7 +39,7 @@ impl RocksDbInstance {
         let mut differences = effective.differences(&plan.options);
         let capacity = db.int_of_all(c"rocksdb.block-cache-capacity");
         if let Some(capacity) = capacity.filter(|capacity| *capacity != plan.block_cache) {
-            differences.push(format!("block_cache: asked for {}, RocksDB runs with {capacity}", plan.block_cache));
+            differences.push(format!("block_cache: requested {}, but RocksDB runs with {capacity}", plan.block_cache));
         }
         if !differences.is_empty() {
             return Err(failed(differences.join("; ")));

@@ -96,7 +96,7 @@ impl LoadError {
                 format!("the RocksDB library is missing (tried {}; {words})", tried.join(", "))
             }
             LoadError::NoSymbol { library, symbol } => {
-                format!("{} has no function {symbol}: it is no RocksDB of release 7.0 or later", library.display())
+                format!("{} has no function {symbol}: it is not RocksDB 7.0 or later", library.display())
             }
             LoadError::NotInstalled { words, .. } => words.clone(),
             LoadError::Another { loaded } => {
@@ -108,7 +108,7 @@ impl LoadError {
     /// Describes the remedy.
     pub fn remedy(&self) -> String {
         match self {
-            LoadError::Another { .. } => "run each engine in a process of its own".to_owned(),
+            LoadError::Another { .. } => "run each engine in its own process".to_owned(),
             LoadError::NotInstalled { install, .. } => format!("install it with `{install}`"),
             _ => format!(
                 "install it with `{INSTALL}` (without Maven `{WITHOUT_MAVEN}`), or name another with \

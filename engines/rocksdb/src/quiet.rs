@@ -50,7 +50,8 @@ pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
         if idle > STUCK {
             return Err(EngineError::failed(
                 "rocksdb.compaction-pending",
-                "work is pending and RocksDB does not start it; with `info_log_level = \"INFO_LEVEL\"` its LOG says why",
+                "work is pending and RocksDB does not start it; with `info_log_level = \"INFO_LEVEL\"` its LOG has \
+                 the cause",
             ));
         }
         sleep(POLL);

@@ -334,7 +334,7 @@ impl Transaction {
 
     #[inline]
     fn require_active(&self, call: &'static str) -> Result<(), EngineError> {
-        if self.active { Ok(()) } else { Err(misuse(call, "there is no open transaction; begin one first")) }
+        if self.active { Ok(()) } else { Err(misuse(call, "no transaction is open; begin one first")) }
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         name: "temp_store",
         kind: Kind::Choice(&TEMP_STORE),
         default: "default",
-        help: "where temporary tables and sorts live; default is files",
+        help: "where temporary tables and sorts are stored; default is files",
     },
     SettingInfo {
         name: "locking_mode",
@@ -150,7 +150,8 @@ impl Pragmas {
             let in_force = handle.pragma(name)?;
             if !in_force.eq_ignore_ascii_case(value) {
                 let message = format!(
-                    "asked for {name} = {value}, in force is {in_force}; this SQLite or this file system cannot do it"
+                    "requested {name} = {value}, but {in_force} is in force; this SQLite or file system does not \
+                     support it"
                 );
                 return Err(EngineError::Failed { call: "PRAGMA", message });
             }

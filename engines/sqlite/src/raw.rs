@@ -182,9 +182,9 @@ impl Handle {
     /// reused from a closed one.
     pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
         let (prepared, rest) = self.prepare_first(sql, ffi::SQLITE_PREPARE_PERSISTENT)?;
-        let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "there is no statement in the text"))?;
+        let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "the text has no statement"))?;
         if !is_nothing(rest) {
-            return Err(EngineError::failed(PREPARE, format!("one statement at a time; what follows is `{rest}`")));
+            return Err(EngineError::failed(PREPARE, format!("one statement at a time; unexpected `{rest}`")));
         }
         Ok(self.statements.keep(prepared))
     }

@@ -87,7 +87,7 @@ const OPEN: &[SettingInfo] = &[
         "log.enabled",
         Kind::Bool,
         "true; false under durability `none`",
-        "true, with none: a log that promises nothing",
+        "true, with none: a log that guarantees nothing",
     ),
     setting("log.file_max", Kind::Bytes, "100MiB", "size of a log file; 100KiB to 2GiB"),
     setting("log.os_cache_dirty_pct", Kind::Int(0, 100), "0", "percent of a log file written before writeback starts"),

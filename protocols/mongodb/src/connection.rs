@@ -66,7 +66,7 @@ impl Connection {
                 ));
             }
             (Address::Socket(_), _) if how.is_required() => {
-                return Err(refused("MongoDB encrypts nothing over a socket; turn TLS off there"));
+                return Err(refused("MongoDB does not encrypt a socket; turn TLS off there"));
             }
             _ => {}
         }

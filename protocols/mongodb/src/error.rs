@@ -59,7 +59,7 @@ impl MongoError {
     pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
         let mut message = server_text(refusal.message);
         if refusal.of_concern {
-            message.insert_str(0, "it was written, but not as surely as asked for: ");
+            message.insert_str(0, "it was written, but not with the requested write concern: ");
         }
         if let Some(remedy) = remedy(refusal.code) {
             message.push_str("; ");

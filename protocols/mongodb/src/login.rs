@@ -122,7 +122,7 @@ impl Login {
                 self.stage = Stage::Proven;
             }
             Stage::Proven if done => return Ok(Step::In),
-            Stage::Proven => return Err(unproven("the server goes on asking")),
+            Stage::Proven => return Err(unproven("the server does not end the login")),
         }
         match (self.stage, done) {
             (Stage::Proven, true) => Ok(Step::In),
@@ -150,7 +150,7 @@ fn check_attributes(payload: &[u8]) -> Result<(), MongoError> {
     let whole = |part: &[u8]| matches!(part, [letter, b'=', ..] if letter.is_ascii_alphabetic());
     match payload.split(|&byte| byte == b',').all(whole) {
         true => Ok(()),
-        false => Err(unproven("a part of the server's word is not a letter and what it stands for")),
+        false => Err(unproven("invalid attribute in the server's SCRAM message")),
     }
 }
 

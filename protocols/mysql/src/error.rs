@@ -178,7 +178,7 @@ pub(crate) fn contains(text: &[u8], words: &[u8]) -> bool {
 fn remedy(code: u16) -> Option<&'static str> {
     match code {
         1040 | 1203 => Some("raise the server's max_connections, or run fewer clients"),
-        1044 => Some("GRANT the user what it needs on this schema"),
+        1044 => Some("GRANT the user the privileges on this schema"),
         1045 | 1698 => Some("check the user's name, its host part, and the password"),
         1049 => Some("create the schema, or name another one"),
         1461 => Some(

@@ -282,7 +282,7 @@ impl<'a> Login<'a> {
 
     fn prove(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         if self.nonce.is_empty() && !matches!(self.method, AuthProc::MysqlClearPassword(_)) {
-            return Err(WireError::Protocol("the server sent nothing to make the proof with".into()));
+            return Err(WireError::Protocol("the server sent no challenge for the login".into()));
         }
         if self.awaits_key {
             public_key::check(challenge, self.caller.password)?;

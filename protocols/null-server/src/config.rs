@@ -64,7 +64,7 @@ impl FromStr for Column {
         let kind = match kind {
             "int" => ColumnKind::Int,
             "text" => ColumnKind::Text,
-            other => return Err(format!("`{other}` is no kind of column; write NAME, NAME:text or NAME:int")),
+            other => return Err(format!("unknown kind of column `{other}`; write NAME, NAME:text or NAME:int")),
         };
         if name.is_empty() || name.len() > 64 {
             return Err(format!("a column's name has 1 to 64 bytes, `{name}` has {}", name.len()));

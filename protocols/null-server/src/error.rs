@@ -10,7 +10,7 @@ pub enum ServerError {
     #[error("{0}: a server answers on this socket")]
     Occupied(PathBuf),
     /// The path is not a socket.
-    #[error("{0}: something that is no socket has this name")]
+    #[error("{0}: a file of this name exists and is not a socket")]
     NotASocket(PathBuf),
     /// The system refuses the address.
     #[error("cannot listen on {place}: {cause}")]

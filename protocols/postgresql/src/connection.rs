@@ -71,7 +71,7 @@ impl Connection {
 
     fn encrypt(&mut self, target: &Target, deadline: Instant) -> Result<(), PgError> {
         if let (Address::Socket(path), true) = (&target.address, target.tls.is_required()) {
-            let words = format!("PostgreSQL encrypts nothing over a socket ({}); turn TLS off there", path.display());
+            let words = format!("PostgreSQL does not encrypt a socket ({}); turn TLS off there", path.display());
             return Err(TransportError::Tls(words).into());
         }
         let Some(tls) = tls_client(&target.tls, &target.address)? else { return Ok(()) };

@@ -137,7 +137,7 @@ fn remedy(refusal: &Refusal<'_>) -> Option<&'static str> {
         b"28000" => Some("let this host and user in: pg_hba.conf, and then SELECT pg_reload_conf()"),
         b"28P01" => Some("check the user's name and the password"),
         b"3D000" => Some("create the database, or name another one"),
-        b"42501" => Some("GRANT the user what it needs"),
+        b"42501" => Some("GRANT the user the privilege"),
         b"53300" => Some("raise the server's max_connections, or run fewer clients"),
         _ => None,
     }

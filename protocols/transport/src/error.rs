@@ -78,7 +78,7 @@ impl TransportError {
 pub fn timed(cause: io::Error, waited: Duration) -> io::Error {
     match cause.kind() {
         kind @ io::ErrorKind::TimedOut => {
-            io::Error::new(kind, format!("nothing came within {:.1} s", waited.as_secs_f64()))
+            io::Error::new(kind, format!("no answer within {:.1} s", waited.as_secs_f64()))
         }
         _ => cause,
     }

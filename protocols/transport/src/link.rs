@@ -62,7 +62,7 @@ impl Display for Loss<'_> {
                 "the server's log says whether it ended or closed the connection; on_lost = \"reconnect\" goes on after \
                  its restart (rumba sysbench: list the error in --mysql-ignore-errors or --pgsql-ignore-errors)",
             ),
-            (true, OnLost::Reconnect) => f.write_str("the server's log says whether it came back"),
+            (true, OnLost::Reconnect) => f.write_str("the server's log shows whether it came back"),
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct Down {
 }
 
 /// The client's error for a call whose connection was lost and reopened.
-const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
+const CUT_OFF: EngineError = EngineError::CutOff("operations in progress may or may not be done");
 
 /// The client's error for a statement that the server skipped.
 #[cold]

@@ -50,7 +50,7 @@ pub fn show_forecast(forecast: &Forecast) {
     };
     let loads = counted(forecast.loads, "load");
     say!(
-        "duration  {} of warmups and loops{most}; {loads}, settling, draining and proofs take what they take",
+        "duration  {} of warmups and loops{most}; {loads}; settling, draining and verification add to it",
         show(forecast.measured_s)
     );
 }

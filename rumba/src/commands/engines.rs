@@ -27,7 +27,7 @@ fn list(args: &ListArgs, registry: &Registry) -> super::Result {
     let servers: Vec<ServerInfo> = registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).collect();
     if let Some(name) = &args.name {
         let engine = registry.engine(name).ok_or_else(|| {
-            Problem::mistake(format!("there is no engine `{name}`"), Registry::suggest(name, &registry.engine_names()))
+            Problem::mistake(format!("unknown engine `{name}`"), Registry::suggest(name, &registry.engine_names()))
         })?;
         return one(engine, &servers, args.json);
     }
@@ -123,11 +123,14 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
     say!("Common settings ([common] or [[engine]]):");
     let cache = match (engine.info().has_cache, engine.info().keeps_data) {
         (true, _) => "the database's own cache, a size [default: 64MiB]",
-        (false, true) => "nothing: it has none of its own and lives off the page cache, which limits.memory bounds",
-        (false, false) => "nothing: it keeps no data",
+        (false, true) => "nothing: it has no cache and uses the page cache, which limits.memory bounds",
+        (false, false) => "nothing: it stores no data",
     };
     say!("  cache                        {cache}");
-    say!("  durability                   what a commit promises [none | buffered | no-sync | sync; default: no-sync]");
+    say!(
+        "  durability                   what a commit guarantees [none | buffered | no-sync | sync; default: \
+          no-sync]"
+    );
     say!("  compression                  {}", engine.info().compressions.join(" | "));
     say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.info().name);
     for info in engine.info().settings {
@@ -151,7 +154,7 @@ fn install(name: &str, registry: &Registry) -> super::Result {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("known are: {}", names.join(", ")),
         };
-        return Err(Problem::mistake(format!("there is no release `{name}` to install"), remedy));
+        return Err(Problem::mistake(format!("unknown release `{name}`"), remedy));
     };
     let interrupted = end_children_when_interrupted()?;
     let mut say = |what: &str| say!("{name}: {what}");
@@ -163,12 +166,12 @@ fn install(name: &str, registry: &Registry) -> super::Result {
         }
         Err(error @ EngineError::DiskFull(_)) => Err(Problem::failure(
             error.to_string(),
-            "nothing was installed: make room, or let RUMBA_CACHE name a directory on a larger volume",
+            "nothing was installed: free some space, or set RUMBA_CACHE to a directory on a larger volume",
         )),
         Err(error) => Err(Problem::failure(
             error.to_string(),
-            "nothing was installed: see that apt-get, dpkg-deb, npm, pip or mvn, whichever it comes with, and the network are \
-             there, then try again",
+            "nothing was installed: check the network and the tool it is installed with (apt-get, dpkg-deb, npm, pip \
+             or mvn), then try again",
         )),
     }
 }

@@ -81,8 +81,9 @@ fn metric(info: &MetricInfo) -> String {
 }
 
 fn warnings() -> String {
-    let about = "All warnings, the worst first. A *void* figure means nothing. A *misleading* one is easily misunderstood. An \
-                 *unsure* one is less exact or less certain than it appears. A *note* affects no figure.";
+    let about = "All warnings, the worst first. A *void* figure has no meaning. A *misleading* one is easily \
+                 misunderstood. An *unsure* one is less exact or less certain than it appears. A *note* affects no \
+                 figure.";
     let mut text = head("Warnings", about);
     text += "\n| warning | severity | cause | what to do | figures |\n|---|---|---|---|---|\n";
     for kind in WARNINGS {

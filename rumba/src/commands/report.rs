@@ -130,10 +130,7 @@ fn failed(summary: &Summary) -> usize {
 pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let claims = &summary.claims;
     if claims.is_empty() {
-        return Err(Problem::mistake(
-            "there is no claim to check",
-            "add a [[claim]] to the experiment, or leave out --check",
-        ));
+        return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
     }
     let good = |judged: &&Judgement| match judged.verdict {
         Verdict::Holds => true,

@@ -13,7 +13,7 @@ pub fn run(args: &ReproduceArgs, registry: &Registry) -> super::Result {
     let Some((name, text)) = EXPERIMENTS.iter().find(|(known, _)| known == name) else {
         let known: Vec<&str> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
         return Err(Problem::mistake(
-            format!("there is no published experiment called `{name}`"),
+            format!("unknown published experiment `{name}`"),
             format!(
                 "{} (`rumba reproduce` lists them; your own are run by `rumba run FILE`)",
                 Registry::suggest(name, &known)
@@ -35,5 +35,5 @@ fn list() -> super::Result {
         }
         say!("");
     }
-    super::print("`rumba reproduce NAME` runs one; docs/experiments.md shows what came of them here.")
+    super::print("`rumba reproduce NAME` runs one; docs/experiments.md has the results from here.")
 }

@@ -59,10 +59,7 @@ pub fn overrides(options: &RunOptions) -> Overrides {
 /// Runs the trials of an experiment, shows the results.
 pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     if args.check && experiment.claims.is_empty() {
-        return Err(Problem::mistake(
-            "there is no claim to check",
-            "add a [[claim]] to the experiment, or leave out --check",
-        ));
+        return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
     }
     let is_seen_enough = args.accept_seen_once && experiment.run.repeats == 1;
     if let Some(mistake) = experiment.never_decided.as_ref().filter(|_| args.check && !is_seen_enough) {
@@ -143,7 +140,7 @@ pub fn read_with(args: &RunArgs, set: &[String], registry: &Registry) -> Result<
     }
     if path.extension().is_none() && !path.exists() && !spec::is_standard_input(path) {
         return Err(Problem::mistake(
-            format!("there is no workload, no recipe and no file called `{name}`"),
+            format!("no workload, recipe or file is called `{name}`"),
             Registry::suggest(name, &registry.workload_names()),
         ));
     }
@@ -187,8 +184,8 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let (steps, words) = match signal {
-                SIGQUIT => (2, "stopping at once; what was measured is kept"),
-                _ => (1, "stopping; what was measured is kept (once more: stop at once)"),
+                SIGQUIT => (2, "stopping at once; all measurements so far are kept"),
+                _ => (1, "stopping; all measurements so far are kept (press again to stop at once)"),
             };
             if counted.fetch_add(steps, Relaxed) == 0 {
                 notify(words);
@@ -252,7 +249,7 @@ pub fn report_end(results: &ResultsDir, outcome: Outcome) {
         notify(&format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {
-        notify(&format!("rumba run --resume {} goes on where it was interrupted", shown(out)));
+        notify(&format!("rumba run --resume {} continues it", shown(out)));
     }
 }
 

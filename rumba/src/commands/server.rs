@@ -110,7 +110,7 @@ fn which(args: &ServerStartArgs, registry: &Registry) -> Result<(String, Option<
     let servers = registry.engines.iter().map(|engine| engine.info()).filter(|info| info.form == Form::Server);
     let known: Vec<&str> =
         releases.iter().map(|release| release.name.as_str()).chain(servers.map(|info| info.name)).collect();
-    let problem = format!("`{what}` is no release, no engine of a server and no results directory");
+    let problem = format!("`{what}` is neither a release, nor a server's engine, nor a results directory");
     Err(Problem::mistake(problem, Registry::suggest(what, &known)))
 }
 
@@ -121,7 +121,7 @@ fn refuse_unless_managed(config: &EngineConfig, registry: &Registry) -> Result<(
         return Err(Problem::mistake(format!("{} is no server", config.engine), remedy));
     }
     if config.is_existing() {
-        let remedy = "name a release or a base directory: what runs already needs no keeper";
+        let remedy = "name a release or a base directory: a server that already runs needs no supervisor";
         return Err(Problem::mistake("an existing server is not rumba's to start and stop", remedy));
     }
     Ok(())
@@ -162,7 +162,8 @@ fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> R
         }
         [] => Err(Problem::mistake(
             format!("{} has no kept data of a server", shown(directory)),
-            "run it with --set keep_data=true: what an embedded engine leaves needs no server, and a load's is not kept",
+            "run it with --set keep_data=true: data of an embedded engine needs no server, and the data of a load is \
+             not kept",
         )),
         several => {
             let names: Vec<&str> = several.iter().map(|(name, ..)| name.as_str()).collect();
@@ -219,11 +220,11 @@ fn order(order: &Order) -> Result<Server, Problem> {
     match serde_json::from_str(&line) {
         Ok(Answer::Up(server)) => Ok(*server),
         Ok(Answer::Failed(why)) => {
-            Err(Problem::failure(format!("{} did not start: {why}", order.name), "nothing of it is left"))
+            Err(Problem::failure(format!("{} did not start: {why}", order.name), "it is removed completely"))
         }
         Err(_) => Err(Problem::failure(
             format!("the keeper of {} ended without a word", order.name),
-            "rumba doctor --clean removes what it has left",
+            "rumba doctor --clean removes its leftovers",
         )),
     }
 }
@@ -302,7 +303,7 @@ fn stop(args: &ServerStopArgs) -> super::Result {
     for one in kept.iter().filter(|kept| args.all || args.names.contains(&kept.name)) {
         keeper::stop(one).map_err(|error| {
             let remedy = format!(
-                "its keeper is process {}; rumba doctor --clean removes what it leaves",
+                "its supervisor is process {}; rumba doctor --clean removes its leftovers",
                 one.keeper.process.pid
             );
             Problem::failure(format!("{} could not be stopped: {error}", one.name), remedy)
@@ -311,7 +312,7 @@ fn stop(args: &ServerStopArgs) -> super::Result {
         if let Some(left) = left.iter().find(|left| left.owner == one.keeper) {
             return Err(Problem::failure(format!("{} has ended and left {left}", one.name), "rumba doctor --clean"));
         }
-        say!("{}: stopped, nothing of it is left", one.name);
+        say!("{}: stopped, and removed completely", one.name);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -32,7 +32,7 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
 
 fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     let workload = registry.workload(name).ok_or_else(|| {
-        Problem::mistake(format!("there is no workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
+        Problem::mistake(format!("unknown workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
     })?;
     // A workload without its usual script has no settings to declare.
     let declared = workload.declared(&rumba_engine_api::setting::Settings::default()).unwrap_or_default();

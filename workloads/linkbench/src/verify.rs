@@ -206,7 +206,7 @@ impl Merge {
 /// A check without any examined rows proves nothing.
 fn not_empty(mut check: Check) -> Check {
     if check.examined == 0 && check.wrong == 0 {
-        check.fail(|| "nothing was there to examine: the tables are empty".to_owned());
+        check.fail(|| "nothing to verify: the tables are empty".to_owned());
     }
     check
 }

@@ -139,7 +139,7 @@ fn one(name: &str, definition: &Table) -> Result<OptionInfo, ScriptError> {
     };
     let kind = kind.ok_or_else(|| wrong(&format!("cannot determine type for option {name}")))?;
     if !matches!(definition.get::<Value>(4).map_err(reported)?, Value::Nil | Value::Function(_)) {
-        return Err(wrong(&format!("what looks at the values of option {name} is no function")));
+        return Err(wrong(&format!("the validator of option {name} is not a function")));
     }
     let default = match default {
         Value::Boolean(flag) => Some(if flag { "on" } else { "off" }.to_owned()),

@@ -13,7 +13,7 @@ pub const DISTRICT_TEXT: usize = 24;
 
 /// The error for rows that the load should have written.
 pub fn missing(what: &'static str) -> EngineError {
-    EngineError::failed(what, "is not there: the data is not what was loaded; load it anew")
+    EngineError::failed(what, "is missing: the data is not the loaded data; load it again")
 }
 
 /// The quantity of stock left after taking this much. A remainder below ten is refilled by 91 (2.4.2.2).

@@ -61,7 +61,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         name: "constants",
         kind: Kind::Int(0, i64::MAX),
         default: "1",
-        help: "what the constants of the non-uniform random numbers are drawn from; loads and runs of one database share it",
+        help: "seed of the constants of the non-uniform random numbers; loads and runs of one database share it",
     },
 ];
 

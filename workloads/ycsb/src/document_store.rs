@@ -44,7 +44,7 @@ fn short(limit: u64) -> u32 {
 
 #[cold]
 fn broken(document: Document<'_>, error: Malformed) -> EngineError {
-    EngineError::failed("find", format!("{document:?} is no record: {error}"))
+    EngineError::failed("find", format!("{document:?} is not a record: {error}"))
 }
 
 /// Visits the fields of a document, in order.
@@ -55,7 +55,7 @@ fn visit_fields(document: Document<'_>, visit: VisitField<'_>) -> Result<(), Eng
             if name == ID.as_bytes() {
                 continue;
             }
-            let field = number(name).ok_or(Malformed("a value that is no field"))?;
+            let field = number(name).ok_or(Malformed("a value that is not a field"))?;
             visit(field, value.bytes().ok_or(Malformed("a field without bytes"))?);
         }
         Ok(())

@@ -108,7 +108,7 @@ impl Histogram {
 
 /// A length and its weight, or a bucket's number and its.
 fn weight(pair: &str, between: char) -> Result<(usize, f64), String> {
-    let wrong = || format!("`{}` is no length with its weight", pair.trim());
+    let wrong = || format!("`{}` is not a length with its weight", pair.trim());
     let (length, weight) = pair.split_once(between).ok_or_else(wrong)?;
     let weight: f64 = weight.trim().parse().map_err(|_| wrong())?;
     let length = length.trim().parse().map_err(|_| wrong())?;
@@ -118,7 +118,7 @@ fn weight(pair: &str, between: char) -> Result<(usize, f64), String> {
 /// The buckets after the word `BlockSize`.
 fn buckets(words: &[&str]) -> Result<Vec<(usize, f64)>, String> {
     let (size, pairs) = words.split_first().ok_or("a histogram's `BlockSize` is missing")?;
-    let size: usize = size.parse().map_err(|_| format!("`{size}` is no size of a bucket"))?;
+    let size: usize = size.parse().map_err(|_| format!("`{size}` is not a bucket size"))?;
     let pairs = pairs.chunks(2).map(|pair| weight(&pair.join(" "), ' '));
     // A value has the length of its bucket's end, also in the last bucket, which the original makes as long as the
     // previous one. The original also gives the first bucket one extra draw.

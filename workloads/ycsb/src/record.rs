@@ -95,8 +95,10 @@ impl Fields for Record<'_> {
 
 #[cold]
 fn broken(bytes: &[u8], fields: usize) -> EngineError {
-    let words =
-        format!("a record of {} bytes is shorter than its {fields} fields: it is none of this workload", bytes.len());
+    let words = format!(
+        "a record of {} bytes is shorter than its {fields} fields, so it is not from this workload",
+        bytes.len()
+    );
     EngineError::failed("reading a record", words)
 }
 

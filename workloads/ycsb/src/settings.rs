@@ -92,7 +92,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     ),
     info("zeropadding", Of::Int(1, MOST_DIGITS as i64), "1", "digits that keys are filled up to with zeros"),
     info("hotspotdatafraction", SHARE, "0.2", "hotspot: share of the records that is hot"),
-    info("hotspotopnfraction", SHARE, "0.8", "hotspot: share of the operations that goes to them"),
+    info("hotspotopnfraction", SHARE, "0.8", "hotspot: share of the operations on the hot records"),
     info(
         "exponential_percentile",
         Of::Float(1.0, 99.999),
@@ -238,7 +238,7 @@ pub fn tests(settings: &Settings) -> Result<Vec<Test>, SettingError> {
 
 fn test(settings: &Settings, letter: &str) -> Result<Test, SettingError> {
     if !NAMES.contains(&letter) {
-        let problem = format!("`{letter}` is none of the core workloads");
+        let problem = format!("`{letter}` is not a core workload");
         return Err(SettingError::new(PROFILES_OF, problem, format!("they are {}", NAMES.join(", "))));
     }
     let mut own = settings.0.clone();

@@ -83,7 +83,7 @@ impl Proof<'_> {
         }
         let config = self.expected.config;
         let Some(scatter) = scatter_of(config, key) else {
-            return self.keys.fail(|| format!("{} is no key of this workload's", shown(key)));
+            return self.keys.fail(|| format!("{} is not a key of this workload", shown(key)));
         };
         if fields.count() != config.fields {
             let words = || format!("{} has {} fields and not {}", shown(key), fields.count(), config.fields);
@@ -110,7 +110,7 @@ impl Proof<'_> {
             ValueOrigin::By(number, author) => (number, author),
             ValueOrigin::Short => return None,
             ValueOrigin::Foreign => {
-                self.values.fail(|| format!("{} holds what nobody wrote there", place()));
+                self.values.fail(|| format!("{} holds a value that no client wrote there", place()));
                 return None;
             }
         };
@@ -175,7 +175,7 @@ fn requested(sums: Sums, missed: &[Missed]) -> Check {
     let mut check = Check::new("every loaded record that a client asked for was found");
     (check.examined, check.wrong) = (sums.requested.cast_unsigned(), sums.missing.cast_unsigned());
     if sums.missing > 0 {
-        check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.requested));
+        check.examples.push(format!("{} of {} operations found no record", sums.missing, sums.requested));
     }
     missed.iter().for_each(|scan| check.fail(|| scan.to_string()));
     check

@@ -198,7 +198,9 @@ pub fn why_lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found
             (Some(own), None) if own > version => {
                 return Some(format!("writer {writer}'s write {own} is gone, its write {version} is there"));
             }
-            _ => return Some(format!("writer {writer}'s write {version} is there, which it was told has failed")),
+            _ => {
+                return Some(format!("writer {writer}'s write {version} is there, although it was reported as failed"));
+            }
         }
     }
     let Author { writer: other, version } = lost(&writes, &found).next()?.mark;

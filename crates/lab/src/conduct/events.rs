@@ -40,7 +40,7 @@ fn next(from: &mut impl BufRead, number: u64) -> Result<Option<Event>, Unreadabl
     serde_json::from_slice(&line).map(Some).map_err(|error| {
         let text = String::from_utf8_lossy(&line);
         let quoted: String = text.trim_end().chars().take(QUOTED).collect();
-        format!("line {number} is no event ({error}): `{quoted}`")
+        format!("line {number} is not an event ({error}): `{quoted}`")
     })
 }
 

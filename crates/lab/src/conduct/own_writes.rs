@@ -76,7 +76,7 @@ impl OwnWrites {
                     show_bytes(own),
                     show_bytes(device)
                 ),
-                "give the data a device of its own: limits.storage, data_dir, or --out on another device",
+                "put the data on its own device: limits.storage, data_dir, or --out on another device",
             )
         })
     }

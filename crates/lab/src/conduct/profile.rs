@@ -109,7 +109,7 @@ impl Sampler {
 
     fn begin(&mut self, process: u32) {
         let Some(data) = self.data() else {
-            self.trouble = Some("none: there is no directory for temporary files".to_owned());
+            self.trouble = Some("none: no directory for temporary files".to_owned());
             return;
         };
         let servers = descendants(process);
@@ -160,7 +160,7 @@ impl Sampler {
         };
         Some(match kept {
             Ok(()) => format!(
-                "perf, cpu-clock, {RATE} samples of each CPU a second {when}, of {}; what that costs is in the figures",
+                "perf, cpu-clock, {RATE} samples per CPU and second {when}, of {}; the figures include its cost",
                 self.whom
             ),
             Err(error) => format!("none: {error}"),
@@ -201,7 +201,7 @@ fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<BTreeM
     wait(&mut script()?, until, stops)?;
     let stacks = fold::fold(io::BufReader::new(fs::File::open(&text)?))?;
     if stacks.is_empty() {
-        return Err(io::Error::other("perf has seen nothing run"));
+        return Err(io::Error::other("perf saw no running thread"));
     }
     Ok(stacks)
 }

@@ -46,8 +46,12 @@ impl Start<'_> {
         let Start::Again { load, why } = self else { return None };
         Some(Warning::new(
             "loaded-again",
-            format!("this trial loaded its own data: what trial {load} loaded could not be used: {why}"),
-            "it is in no figure beside repeats that started from copies; see to the cause and run the experiment anew",
+            format!(
+                "this trial loaded its own data, because the data that trial {load} loaded could not be used: \
+                     {why}"
+            ),
+            "it is excluded from results with repeats that started from copies; fix the cause and run the experiment \
+             again",
         ))
     }
 
@@ -62,7 +66,10 @@ impl Start<'_> {
     /// The text of the condition `data`.
     pub(super) fn words(&self) -> String {
         match self {
-            Start::Copy { load, .. } => format!("a copy of what trial {load} loaded, opened by a fresh process"),
+            Start::Copy { load, .. } => format!(
+                "a copy of the data that trial {load} loaded, opened by a fresh \
+                                                 process"
+            ),
             Start::Nothing | Start::Again { .. } => "loaded by this trial".to_owned(),
         }
     }

@@ -72,7 +72,7 @@ fn resolve(
 fn why_uncounted(device: &Device, diskstats: &str, switch: Option<&Path>) -> Option<String> {
     let name = &device.name;
     if let Some(switch) = switch {
-        return Some(format!("{name} does not count what it reads and writes; as root: echo 1 > {}", switch.display()));
+        return Some(format!("the kernel does not count I/O on {name}; as root: echo 1 > {}", switch.display()));
     }
     let (_, counters) = diskstats::row(diskstats, device.number)?;
     // Mounting the filesystem has read from the device.

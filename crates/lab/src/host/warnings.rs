@@ -108,8 +108,7 @@ fn kind(storage: &Storage) -> Option<Warning> {
     let (filesystem, dir) = (&mount.filesystem, storage.dir.display());
     let remedy = "put the data directory on a local disk's own filesystem, such as ext4 or xfs";
     if mount.is_memory() {
-        let message =
-            format!("{dir} is on {filesystem}: data in memory, syncs that cost nothing, no device to measure");
+        let message = format!("{dir} is on {filesystem}, so fsync is free and device I/O cannot be measured");
         return Some(Warning::new("data-in-memory", message, remedy));
     }
     if mount.is_layered() {
@@ -159,7 +158,7 @@ fn others(storage: &Storage) -> Option<Warning> {
         Warning::new(
             "busy-device",
             format!("others read and wrote {} per second on {} before the run began", show_bytes(rate), device.name),
-            "stop them, or give the data directory a device of its own: the device's figures count all traffic",
+            "stop them, or put the data directory on its own device: the device's figures count all traffic",
         )
     })
 }

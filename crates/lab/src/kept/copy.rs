@@ -146,7 +146,7 @@ fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Re
     let target =
         OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(to).map_err(writing(to))?;
     if transfer(path, &source, note.bytes, Some((&target, to)), stops)? != note.crc32 {
-        return Err(damaged("does not hold what it held when it was kept"));
+        return Err(damaged("has changed since it was kept"));
     }
     target.set_len(note.bytes).map_err(writing(to))?;
     target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))

@@ -31,9 +31,8 @@ pub enum CopyError {
     },
     /// The filesystem shares the copy's blocks although they were written.
     #[error(
-        "the filesystem shares blocks of {path} with other files (deduplication?): an engine's writes to them would \
-         be copies on write, and cost what they cost nowhere else; set run.data_dir to a volume that does not \
-         share blocks"
+        "the filesystem shares blocks of {path} with other files (deduplication?), so an engine's first write to each \
+         block is a copy; set run.data_dir to a volume that does not share blocks"
     )]
     Shared {
         /// The file.

@@ -99,8 +99,8 @@ impl Means {
             MemoryMeans::None(problem) => Err(LimitError::unenforceable(
                 MEMORY,
                 problem,
-                "run as root on a host (or in a container) that lets control groups be made, or in a login session \
-                 of systemd; or leave limits.memory out and lower the engines' caches",
+                "run as root on a host or in a container that allows control groups, or in a systemd login session; \
+                 or leave limits.memory out and lower the engines' caches",
             )),
             _ => Ok(()),
         }
@@ -133,8 +133,8 @@ impl Means {
         {
             return refuse(
                 problem.clone(),
-                "use a kernel with CONFIG_BLK_DEV_THROTTLING and a host or container that lets it be set; a table \
-                 without rates, such as { size = \"4GiB\" }, needs no throttle",
+                "use a kernel with CONFIG_BLK_DEV_THROTTLING, and a host or container that allows it; a table without \
+                 rates, such as { size = \"4GiB\" }, needs no throttle",
             );
         }
         self.check_size(storage, memory)

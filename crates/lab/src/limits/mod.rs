@@ -309,7 +309,7 @@ impl Enforcement {
             Err(error) => Some(Warning::new(
                 "memory-not-lifted",
                 format!("the verification keeps to {MEMORY}: {error}"),
-                "the figures are not touched by it; a trial may be killed at its end that has measured what it was to",
+                "it does not affect the figures, but the trial may be killed after its measurement",
             )),
         }
     }

@@ -39,7 +39,7 @@ use server::{Sampling, ServerCounters, ServerMeter};
 type Known<T> = Result<T, String>;
 
 /// Why an embedded engine has no separate server figures.
-const EMBEDDED: &str = "the engine is embedded: it has no process of its own";
+const EMBEDDED: &str = "the engine is embedded, so it has no process";
 /// Why a server has no process figures.
 const OUT_OF_REACH: &str = "the server runs on another host, or rumba cannot identify its process; for a server on this host, name its Unix \
      socket (?socket= in the DSN) or run rumba as root";

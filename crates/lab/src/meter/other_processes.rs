@@ -13,8 +13,8 @@ type Name = (u32, u64);
 /// The pid of the first process.
 const FIRST: u32 = 1;
 /// The error when other users' processes are hidden.
-const HIDDEN: &str = "/proc does not show the processes of other users (hidepid): what they use is not known; run as root, \
-                      or as root: mount -o remount,hidepid=0 /proc";
+const HIDDEN: &str = "/proc hides the processes of other users (hidepid), so their use is unknown; run as root, or as \
+                      root: mount -o remount,hidepid=0 /proc";
 
 /// The CPU ticks of every process that does not belong to a trial, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -61,8 +61,8 @@ enum Why {
 impl Why {
     fn words(&self) -> String {
         match self {
-            Why::Held => "nothing of the trial's process ran: it was stopped (Ctrl-Z, SIGSTOP), or the machine stood \
-                          still"
+            Why::Held => "the trial's process did not run: it was stopped (Ctrl-Z, SIGSTOP), or the machine was \
+                          suspended"
                 .to_owned(),
             Why::Asleep => "the machine was suspended".to_owned(),
             Why::Stopped(who) => format!("{who} was stopped (state T)"),

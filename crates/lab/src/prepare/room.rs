@@ -114,7 +114,7 @@ fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(
     let needed = logical.saturating_mul(TIMES_DATA).saturating_add(allocated);
     let adjacent = match allocated {
         0 => String::new(),
-        _ => format!(", beside {} of log that it allocates at once", show_bytes(allocated as f64)),
+        _ => format!(", plus {} of log that it allocates at once", show_bytes(allocated as f64)),
     };
     match &engine.limits.storage {
         Some(storage) if storage.size_bytes < needed => Err(Refusal::NoRoom {

@@ -173,7 +173,7 @@ impl CheckedDir {
         };
         let stat = rustix::fs::fstat(&file).map_err(Into::into).doing("look at", &path)?;
         let objection = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            Some(Objection::new("it is no plain file"))
+            Some(Objection::new("it is not a regular file"))
         } else if u64::try_from(stat.st_size).is_ok_and(|bytes| bytes > longest) {
             Some(Objection::new(format!("it is {} bytes long, and rumba writes at most {longest}", stat.st_size)))
         } else {

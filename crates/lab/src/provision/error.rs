@@ -31,8 +31,8 @@ pub enum ProvisionError {
     },
     /// The path has control characters, which would break lines or change the terminal.
     #[error(
-        "{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys; \
-         name a directory without such characters for the data",
+        "{} cannot be displayed, because its name has newlines or terminal control characters; choose a data \
+         directory without them",
         shown(path)
     )]
     Unshowable {
@@ -61,7 +61,7 @@ pub enum ProvisionError {
     },
     /// The data was kept on purpose.
     #[error(
-        "{} holds the data that {owner} was told to keep; remove it yourself, or name another directory",
+        "{} holds data that {owner} asked rumba to keep; remove it yourself, or choose another directory",
         shown(path)
     )]
     Kept {
@@ -79,7 +79,7 @@ pub enum ProvisionError {
         reason: String,
     },
     /// Another user could have made the contents.
-    #[error("{}: {objection}, so that rumba does not trust what is there; {remedy}", shown(path))]
+    #[error("{}: {objection}, so rumba does not trust its content; {remedy}", shown(path))]
     Untrusted {
         /// The file or directory.
         path: PathBuf,
@@ -123,7 +123,7 @@ pub enum ProvisionError {
 impl ProvisionError {
     /// An untrusted file or directory of rumba's own.
     pub(crate) fn managed(path: &Path, objection: Objection) -> Self {
-        Self::untrusted(path, objection, "remove it if nobody needs it, or name another directory")
+        Self::untrusted(path, objection, "remove it if it is not needed, or choose another directory")
     }
 
     /// An untrusted directory in or below which rumba is to work.

@@ -237,7 +237,7 @@ impl ResourceRegistry {
         let read: Entry = serde_json::from_slice(&json).map_err(|error| wrong(error.to_string()))?;
         match kinds.iter().find(|kind| kind.name == read.thing.kind) {
             Some(kind) => Ok(Some((*kind, read))),
-            None => Err(wrong(format!("it lists a `{}`, which nobody here knows", read.thing.kind))),
+            None => Err(wrong(format!("it lists an unknown kind `{}`", read.thing.kind))),
         }
     }
 

@@ -58,7 +58,7 @@ impl OwnerTag {
         }
         let above = dir.path().ancestors().take(marker.made.len());
         if !above.eq(marker.made.iter().map(PathBuf::as_path)) {
-            return Err(wrong("it says that rumba made directories that are not above it".to_owned()));
+            return Err(wrong("it names directories that are not above it as made by rumba".to_owned()));
         }
         Ok(Some(marker))
     }

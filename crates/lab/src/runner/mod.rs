@@ -180,7 +180,7 @@ pub fn clean_leftovers(managed: &ResourceRegistry, say: &dyn Fn(&str)) {
     let is_here = |leftover: &Leftover| !leftover.may_be_in_use() && !leftover.is_of(&leftovers::EXISTING_SERVER);
     for leftover in found.into_iter().filter(is_here) {
         match managed.clean(&leftover) {
-            Ok(()) => say(&format!("removed what a killed run left behind: {leftover}")),
+            Ok(()) => say(&format!("removed a leftover of a killed run: {leftover}")),
             Err(error) => say(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),
         }
     }

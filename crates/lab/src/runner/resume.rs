@@ -119,13 +119,13 @@ impl Rumba<'_> {
     fn to_go_on_with(&self, program: Option<&str>) -> String {
         let (why, with) = match self.commit() {
             Some(commit) => {
-                ("trials of two builds are no repeats of each other", format!("the build of commit {commit}"))
+                ("trials of two builds cannot be repeats of each other", format!("the build of commit {commit}"))
             }
             // It may be built from the same sources, but rumba cannot know.
-            None => ("nobody can tell whether both measure alike", "the program that began".to_owned()),
+            None => ("rumba cannot know whether both measure alike", "the program that began".to_owned()),
         };
         let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
-        format!("{why}: go on with {with}{program}, or run the experiment anew into another directory")
+        format!("{why}: continue with {with}{program}, or run the experiment again into another directory")
     }
 }
 
@@ -136,16 +136,17 @@ impl fmt::Display for Rumba<'_> {
             Some(commit) => write!(f, "rumba {version} (commit {commit})"),
             None => {
                 let why = build.and_then(|build| build.unknown.as_deref()).unwrap_or("they do not say it");
-                write!(f, "a build of rumba {version} whose commit is not known: {why}")
+                write!(f, "a build of rumba {version} with an unknown commit: {why}")
             }
         }
     }
 }
 
 /// The remedy if an input changed since the finished trials ran.
-const PUT_BACK: &str = "put it back as it was, or run the experiment anew into another directory";
+const PUT_BACK: &str = "restore it, or run the experiment again into another directory";
 /// The remedy if rumba itself was rebuilt. The sources are unknown, so the user cannot restore them.
-const THAT_PROGRAM: &str = "go on with the program that began, or run the experiment anew into another directory";
+const THAT_PROGRAM: &str = "continue with the program that started the run, or run the experiment again into another \
+                            directory";
 
 /// Refuses to continue if the experiment is not the one of the finished trials.
 fn refuse_another_plan(admitted: &Validated, resume: &Resume, registry: &Registry) -> Result<(), RunError> {
@@ -214,7 +215,7 @@ fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
         Warning::new(
             "host-changed",
             format!("the run went on under other conditions than it began: {}", changed.join(", ")),
-            "compare trials of before and after with care, or run the experiment anew",
+            "compare trials of before and after with care, or run the experiment again",
         )
     })
 }

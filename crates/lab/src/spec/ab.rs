@@ -248,7 +248,7 @@ fn match_up(base: &Experiment, other: &Experiment, files: &Origin) -> Result<Vec
         None => Ok(base.iter().map(|name| pair(name, name)).collect()),
         Some((name, which)) => Err(SpecError::new(
             files,
-            format!("{name} is in the {which} file alone, so that there is nothing to compare it with"),
+            format!("{name} is only in the {which} file, so it has no counterpart"),
             "give engines that belong together the same name, or choose those that both have: --engine A,B",
         )),
     }

@@ -37,7 +37,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))
     };
     if run.crash_s.is_some() && bound.acid().is_none() {
-        let problem = format!("{workload} has no proof of what transactions are promised");
+        let problem = format!("{workload} has no test of transaction guarantees");
         return refuse("verify", problem, "set verify = true");
     }
     let aged_by = match aged_by(&run, &tests) {
@@ -45,7 +45,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         Err((key, problem, remedy)) => return refuse(key, problem, &remedy),
     };
     if let Some(setting) = bound.paces_itself().filter(|_| run.rate.is_some() || run.search.is_some()) {
-        let problem = format!("with {setting} clients wait by themselves, and with a rate they begin when it says");
+        let problem = format!("{setting} makes clients wait between operations, and rate sets when operations start");
         return refuse("rate", problem, "take one of them out");
     }
     let work = MemoryUse {
@@ -97,20 +97,16 @@ fn aged_by(run: &RunSpec, tests: &[Test]) -> Result<Option<Settings>, (&'static 
     let names = || tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>().join(", ");
     match (&run.age_by, run.age_s) {
         (None, Some(_)) if shares => {
-            let problem = "the tests of a suite share their data, and it is not said which of them ages it";
+            let problem = "the tests of a suite share their data; age_by must name the test that ages it";
             Err(("age", problem.to_owned(), format!("add age_by, the name of a test that writes: {}", names())))
         }
-        (Some(_), None) => {
-            Err(("age_by", "age_by names what ages the data, and age is not set".to_owned(), "add age".to_owned()))
+        (Some(_), None) => Err(("age_by", "age_by is set without age".to_owned(), "add age".to_owned())),
+        (Some(_), _) if !shares => {
+            Err(("age_by", "no suite of tests that share their data".to_owned(), "leave age_by out".to_owned()))
         }
-        (Some(_), _) if !shares => Err((
-            "age_by",
-            "there is no suite of tests that share their data".to_owned(),
-            "leave age_by out".to_owned(),
-        )),
         (Some(name), _) => match tests.iter().find(|test| test.name == *name) {
             Some(test) => Ok(Some(test.settings.clone())),
-            None => Err(("age_by", format!("there is no test `{name}`"), format!("write one of {}", names()))),
+            None => Err(("age_by", format!("unknown test `{name}`"), format!("write one of {}", names()))),
         },
         (None, _) => Ok(None),
     }
@@ -179,7 +175,7 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
     let workload = registry.workload(name).ok_or_else(|| {
         SpecError::new(
             &body.key_origin,
-            format!("there is no workload `{name}`"),
+            format!("unknown workload `{name}`"),
             format!("{} (`rumba workloads` lists them)", Registry::suggest(name, &known)),
         )
     })?;
@@ -212,7 +208,7 @@ fn each_once(tests: &[Test], origin: &Origin) -> Result<(), SpecError> {
     tests.iter().enumerate().find(is_again).map_or(Ok(()), |(_, test)| {
         Err(SpecError::new(
             origin,
-            format!("two of its tests are called `{}`, and would be told as repeats of one", test.name),
+            format!("two of its tests are called `{}`, so rumba would report them as repeats of one", test.name),
             "give each test once, and scripts file names of their own; repeats = 2 or more runs a test again",
         ))
     })

@@ -152,7 +152,7 @@ pub fn engines(table: &Table, root: &Node, context: &EngineContext<'_>) -> Resul
                 return Err(SpecError::new(
                     own.get("name").map_or(&node.origin, |name| &name.origin),
                     format!("two engines are called `{}`", fitted.config.name),
-                    "give each [[engine]] a name of its own",
+                    "give each [[engine]] its own name",
                 ));
             }
             engines.push(fitted);
@@ -225,7 +225,7 @@ fn engine(
     let engine = registry.engine(registered).ok_or_else(|| {
         SpecError::new(
             &used.origin,
-            format!("there is no engine `{registered}`"),
+            format!("unknown engine `{registered}`"),
             format!("{} (`rumba engines` lists them)", Registry::suggest(registered, &registry.engine_names())),
         )
     })?;
@@ -353,7 +353,7 @@ fn has_adapter(
     let served: Vec<String> = families.iter().map(Family::to_string).collect();
     Err(SpecError::new(
         &at.origin,
-        format!("{workload} does not serve {}, whose sessions speak {}", info.name, info.family),
+        format!("{workload} does not support {}, whose sessions use {}", info.name, info.family),
         format!("take the engine out, or choose one of those that {workload} serves: {}", served.join(", ")),
     ))
 }

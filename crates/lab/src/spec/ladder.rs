@@ -43,7 +43,7 @@ fn numbers(node: &Node) -> Result<Vec<u32>, SpecError> {
     climbed(text).ok_or_else(|| {
         SpecError::new(
             &node.origin,
-            format!("clients is `{text}`, which is no ladder"),
+            format!("invalid clients `{text}`; expected a number, a list such as [1, 8], or a range"),
             format!("clients takes whole numbers from 1 to {MOST}, and ladders: {LADDER}"),
         )
     })

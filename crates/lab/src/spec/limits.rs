@@ -46,7 +46,7 @@ fn memory(node: &Node, data_bytes: u64) -> Result<u64, SpecError> {
         Some(host) if bytes > host => Err(SpecError::new(
             &node.origin,
             format!(
-                "limits.memory = {} is more than this host's memory, which is {}: it would limit nothing",
+                "limits.memory = {} is more than this host's memory, {}, so it would limit nothing",
                 show_bytes(bytes as f64),
                 show_bytes(host as f64)
             ),

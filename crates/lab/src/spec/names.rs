@@ -67,7 +67,7 @@ fn not_too_long(whose: &str, name: &str, origin: &Origin) -> Result<(), SpecErro
     }
     Err(SpecError::new(
         origin,
-        format!("the {whose}'s name `{}` has {length} characters: no directory can be called after it", shown(name)),
+        format!("the {whose}'s name `{}` has {length} characters, too long for a directory", shown(name)),
         format!(
             "use at most {LONGEST}; a list adds its key and each of its values to the engine's name, an engine per value"
         ),

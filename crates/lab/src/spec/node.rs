@@ -55,7 +55,7 @@ impl Node {
             _ => Err(SpecError::new(
                 &self.origin,
                 format!("{what} is {}, but a table is needed", self.kind()),
-                format!("write [{what}] on a line of its own and its keys below"),
+                format!("write [{what}] on its own line and its keys below"),
             )),
         }
     }

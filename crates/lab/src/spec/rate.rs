@@ -98,11 +98,11 @@ fn search(text: &str, node: &Node) -> Result<Search, SpecError> {
     };
     let inner = text.trim().strip_prefix("max(").and_then(|rest| rest.strip_suffix(')'));
     let Some((name, limit)) = inner.and_then(|inner| inner.split_once('<')) else {
-        return Err(wrong(format!("rate is `{text}`, which is no rate")));
+        return Err(wrong(format!("invalid rate `{text}`")));
     };
     let name = name.trim();
     let Some((_, percentile)) = Percentile::NAMES.into_iter().find(|(known, _)| *known == name) else {
-        return Err(wrong(format!("rate asks for `{name}`, which is no percentile")));
+        return Err(wrong(format!("rate names `{name}`, which is not a percentile")));
     };
     let limit = parse_duration(limit.trim()).map_err(|why| wrong(format!("rate: {why}")))?;
     if limit.is_zero() {
@@ -169,7 +169,7 @@ pub fn active(node: &Node) -> Result<f64, SpecError> {
         _ => None,
     };
     percent.filter(|percent| *percent > 0.0 && *percent <= 100.0).ok_or_else(|| {
-        let problem = "active says how many of the clients work, and this does not".to_owned();
+        let problem = "active is the number of working clients, which this is not".to_owned();
         SpecError::new(&node.origin, problem, "give a share of them, as in active = \"5%\"")
     })
 }

@@ -69,7 +69,7 @@ fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
     }
     Err(SpecError::new(
         &node.key_origin,
-        "queue says who serves the arrivals of an open loop, and without rate there are none",
+        "queue sets which client serves an arrival of an open loop, but rate is not set",
         "add for example rate = 1000, or take queue out",
     ))
 }
@@ -118,7 +118,7 @@ fn starts(table: &Table, repeats_from: RepeatsFrom, searches: bool) -> Result<u3
             "set repeats instead of starts, or take repeats_from out",
         ),
         RepeatsFrom::Load if searches => {
-            refuse("a search for a rate confirms it with probes of its own", "take starts out, or give a fixed rate")
+            refuse("a search for a rate confirms it with its own probes", "take starts out, or give a fixed rate")
         }
         RepeatsFrom::Load => Ok(starts),
     }
@@ -206,7 +206,7 @@ fn proof(table: &Table) -> Result<(bool, Option<f64>), SpecError> {
         Some(node) if is_acid => Ok((verify, Some(take::seconds("crash", node)?))),
         Some(node) => Err(SpecError::new(
             &node.key_origin,
-            "crash says how long clients work until the database is killed, which is not done without verify = \"acid\"",
+            "crash sets how long clients work before the database is killed; it needs verify = \"acid\"",
             "add verify = \"acid\", or take crash out",
         )),
         None => Ok((verify, is_acid.then_some(CRASH_S))),
@@ -237,11 +237,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let loop_s = seconds("loop", 20.0)?;
     if loop_s <= 0.0 {
         let origin = table.get("loop").map_or(Origin::Default, |node| node.origin.clone());
-        return Err(SpecError::new(
-            &origin,
-            "a loop of no length measures nothing",
-            "write for example loop = \"20s\"",
-        ));
+        return Err(SpecError::new(&origin, "a loop needs a length above 0", "write for example loop = \"20s\""));
     }
     let warmup_s = seconds("warmup", 5.0)?;
     let (verify, crash_s) = proof(table)?;

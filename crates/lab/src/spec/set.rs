@@ -221,7 +221,7 @@ fn resolve(
     match found.as_slice() {
         [one] => Ok(steps(one)),
         [] => {
-            let problem = format!("nothing in this experiment is called `{key}`");
+            let problem = format!("this experiment has no key `{key}`");
             Err(SpecError::new(origin, problem, likeliest(table, key, &known, registry)))
         }
         several => Err(SpecError::new(

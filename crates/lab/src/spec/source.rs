@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<String, SpecError> {
     };
     let bytes = bytes.map_err(unreadable)?;
     if bytes.len() as u64 > LONGEST {
-        return Err(wrong(format!("{name} is longer than {}: that is no experiment", show_bytes(LONGEST as f64))));
+        return Err(wrong(format!("{name} is longer than {}, too long for an experiment", show_bytes(LONGEST as f64))));
     }
     String::from_utf8(bytes).map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
 }

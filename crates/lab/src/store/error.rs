@@ -10,7 +10,7 @@ use rumba_results::record::FORMAT;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The directory has no results.
-    #[error("{} holds no results: there is no experiment.json in it", shown(path))]
+    #[error("{} has no results: experiment.json is missing", shown(path))]
     NoResults {
         /// The directory.
         path: PathBuf,
@@ -50,8 +50,8 @@ pub enum ClaimError {
     },
     /// The disk is too full to start.
     #[error(
-        "the disk of {} has no room for the {mebibytes} MiB that are held for the record and the page, so that \
-         nothing measured is lost should others fill it",
+        "the disk of {} has no room for the {mebibytes} MiB that rumba reserves so that it can write the record and \
+         the page on a full disk",
         shown(path)
     )]
     NoRoom {
@@ -77,7 +77,7 @@ pub enum ClaimError {
         target: PathBuf,
     },
     /// The path has control characters, which would break lines or change the terminal.
-    #[error("{} cannot be shown as it is: its name has ends of lines, or what a terminal obeys", shown(path))]
+    #[error("{} cannot be displayed, because its name has newlines or terminal control characters", shown(path))]
     Unshowable {
         /// The directory.
         path: PathBuf,

@@ -213,7 +213,7 @@ fn record_of_plan(
     let has_intervals = plain::open(results, &of_trial(name, "intervals.ndjson")).is_ok();
     let plans = if has_intervals { resume::read(results).map(|resume| resume.plans) } else { return Err(error) };
     let Some(plan) = plans.into_iter().flatten().find(|plan| plan::directory(plan) == name) else { return Err(error) };
-    missing.push(format!("{name}: record.json cannot be read, what is left of the trial is its intervals: {error}"));
+    missing.push(format!("{name}: record.json cannot be read, so only the trial's intervals remain: {error}"));
     Ok(Record::of_plan(plan, started.to_owned()))
 }
 
@@ -249,7 +249,7 @@ fn read_lines<T: DeserializeOwned>(
         Err(error) => missing.push(format!("{name}: {file} cannot be read: {error}")),
         Ok(reached) if reached.has_more => {
             let most = plain::LINES_BYTES >> 30;
-            missing.push(format!("{name}: {file} is longer than {most} GiB; what is beyond was not read"));
+            missing.push(format!("{name}: {file} is longer than {most} GiB; the rest was not read"));
         }
         Ok(_) if is_cut_off => missing.push(format!("{name}: {file} line {number} is cut off")),
         Ok(_) => {}
@@ -268,6 +268,6 @@ fn text_of(results: &Path, file: &Path, name: &str, damage: &mut Vec<String>) ->
     let mut damaged = Damaged::default();
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
     lines.filter(|(_, line)| std::str::from_utf8(line).is_err()).for_each(|(number, _)| damaged.add(number));
-    damage.push(format!("{name} {damaged} holds bytes that are no text (UTF-8); all else of it was read"));
+    damage.push(format!("{name} {damaged} has bytes that are not UTF-8; the rest was read"));
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

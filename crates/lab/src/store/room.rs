@@ -88,18 +88,16 @@ impl Room {
     /// The warning for the user, once results could not be written.
     pub fn trouble(&self) -> Option<Warning> {
         let directory = self.directory.display();
-        let goes_on = format!("`rumba run --resume {directory}` goes on");
+        let goes_on = format!("`rumba run --resume {directory}` continues");
         Some(match self.trouble.get()? {
             Trouble::Full => Warning::new(
                 "results-disk-full",
-                format!(
-                    "the disk of {directory} is full: nothing more is run, and what was measured until then is kept"
-                ),
+                format!("the disk of {directory} is full; the run stops, and all measurements so far are kept"),
                 format!("make room there (bytes, or inodes), then {goes_on}"),
             ),
             Trouble::Other(why) => Warning::new(
                 "results-not-written",
-                format!("{directory} cannot be written ({why}): nothing more is run"),
+                format!("{directory} cannot be written ({why}); the run stops"),
                 format!("see to its disk, then {goes_on}"),
             ),
         })

@@ -197,7 +197,7 @@ impl TrialWriter {
             // Keep only the first line: the log quoted below it does not mention the kill, and is stored next to the
             // record anyway.
             let seen = cause.lines().next().unwrap_or_default();
-            *cause = format!("{why}; what the trial saw: {}", seen.trim_end_matches("; its log says:"));
+            *cause = format!("{why}; the trial reported: {}", seen.trim_end_matches("; its log says:"));
         }
     }
 

@@ -52,9 +52,7 @@ impl Act {
 
 /// The workload's transaction tests.
 fn proof(bound: &dyn Bound) -> Result<&dyn Acid, EngineError> {
-    bound
-        .acid()
-        .ok_or_else(|| EngineError::failed("acid", "the workload has no proof of what transactions are promised"))
+    bound.acid().ok_or_else(|| EngineError::failed("acid", "the workload has no test of transaction guarantees"))
 }
 
 impl Trial<'_> {
@@ -164,7 +162,7 @@ impl Trial<'_> {
         self.emit(Event::Warning(Warning::new(
             "not-killed",
             message,
-            "let rumba run the server, to see what is left of acknowledged transactions after a kill",
+            "let rumba run the server, so that it can check which acknowledged transactions survive a kill",
         )));
         false
     }
@@ -213,14 +211,15 @@ fn as_written(durability: &Given<Durability>) -> String {
 
 fn loss(recovery: &Recovery, durability: &Given<Durability>) -> Option<Warning> {
     let remedy =
-        || format!("{} allows it; set \"no-sync\" if a killed process may lose nothing", as_written(durability));
+        || format!("{} allows it; set \"no-sync\" if a killed process must lose nothing", as_written(durability));
     (recovery.lost > 0).then(|| Warning::new("lost-commits", reported(recovery), remedy()))
 }
 
 fn damage(recovery: &Recovery) -> Option<Warning> {
     let first = recovery.damage.first()?;
     let message = format!("the kill has damaged the data, as {} of its checks show: {first}", recovery.damage.len());
-    let remedy = "durability = \"none\" allows it; set \"buffered\" or \"no-sync\" if a crash of the database may damage nothing";
+    let remedy = "durability = \"none\" allows it; set \"buffered\" or \"no-sync\" if a crash of the database must \
+                  not damage data";
     Some(Warning::new("damaged-by-kill", message, remedy))
 }
 
@@ -229,7 +228,7 @@ fn vacuous(recovery: &Recovery) -> Option<Warning> {
     (recovery.acknowledged == 0).then(|| {
         Warning::new(
             "nothing-acknowledged",
-            "no transaction had been acknowledged when the database was killed: that none is lost shows nothing",
+            "no transaction was acknowledged before the kill, so the absence of losses shows nothing",
             "let clients work for longer before it: crash = \"5s\"",
         )
     })

@@ -67,8 +67,8 @@ impl Trial<'_> {
         self.emit(Event::Warning(Warning::new(
             "open-at-end",
             format!(
-                "{:.1} s after the last loop {open} operations were still open and {not_begun} arrivals not begun, the \
-                 longest for {waited_s:.1} s: percentiles that they could change are left out",
+                "{:.1} s after the last loop, {open} operations were open and {not_begun} arrivals had not started; \
+                 the longest had waited {waited_s:.1} s. Percentiles that they could change are left out",
                 tail.seconds.min(limit.as_secs_f64())
             ),
             "look at the last seconds of the timeline for a stall; a lower rate, or a longer run.backlog, lets all of them end",

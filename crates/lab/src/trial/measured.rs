@@ -313,7 +313,7 @@ impl Trial<'_> {
     fn logical_bytes(&self) -> Metric {
         match (self.bound.logical_bytes_unknown(), self.bound.logical_bytes()) {
             (Some(reason), _) => Metric::absent(reason),
-            (None, 0) => Metric::absent("nothing has been loaded yet"),
+            (None, 0) => Metric::absent("no data has been loaded yet"),
             (None, bytes) => Metric::Value(bytes as f64),
         }
     }

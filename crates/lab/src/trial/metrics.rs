@@ -84,7 +84,7 @@ pub fn metrics(
                 None => logical_bytes.clone(),
             }
         } else {
-            Metric::absent("defined for the load, whose logical bytes are known")
+            Metric::absent("defined for the load, where the logical bytes are known")
         },
         data_bytes,
         size_bytes,

@@ -117,7 +117,7 @@ pub fn run(mut job: Job<'_>) {
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = job.act.opens_in();
             let (pulse, pending, synced) = (SuspendDetector::start(&roll), PendingStats::default(), Arc::default());
-            let data_bytes = Metric::absent("nothing has been loaded yet");
+            let data_bytes = Metric::absent("no data has been loaded yet");
             let sampler = None;
             let mut trial = Trial {
                 job,
@@ -185,7 +185,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         (job.emit)(Event::Warning(Warning::new(
             "built-with-assertions",
             format!(
-                "this build of {} checks assertions, so its rates, times and CPU decide nothing",
+                "this build of {} checks assertions, so its rates, latencies and CPU decide nothing",
                 job.engine.info().name
             ),
             "use a release build: `rumba engines NAME` lists those that can be installed; library = or server = names one",

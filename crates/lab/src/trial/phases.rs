@@ -257,7 +257,7 @@ impl Trial<'_> {
         if matches!(phase, PhaseKind::Loop(_)) {
             self.emit(Event::Warning(Warning::new(
                 "cut-off",
-                format!("{phase} was cut off; its figures cover what was measured until then"),
+                format!("{phase} was cut off; its figures cover the time until then"),
                 "read the trial's status for the cause",
             )));
         }
@@ -328,7 +328,7 @@ impl Trial<'_> {
             let engine = self.job.engine.info().name;
             self.emit(Event::Warning(Warning::new(
                 "not-verified",
-                format!("{engine} keeps nothing, so there is nothing to verify"),
+                format!("{engine} stores nothing, so there is nothing to verify"),
                 "use it for the harness's own cost only",
             )));
             return Ok(());

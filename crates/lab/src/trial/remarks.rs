@@ -35,8 +35,8 @@ pub fn elsewhere(place: &ProcessLocation) -> Option<Warning> {
         Warning::new(
             "data-elsewhere",
             format!(
-                "part of the server's data lies outside of {}: {}; what is there is in no size, and what another device reads \
-                 and writes of it in no figure",
+                "part of the server's data is outside of {}: {}; its size is in no figure, and neither is its I/O if \
+                 it is on another device",
                 dir.display(),
                 reported.join(", ")
             ),
@@ -71,8 +71,8 @@ pub fn received_late(loops: &PhaseRecord) -> Option<Warning> {
         Warning::new(
             "receive-late",
             format!(
-                "answers that could be read waited {late_us:.2} µs per operation for their clients, of a mean response of \
-                 {response_us:.2} µs: this is rumba's time and in the service times"
+                "readable answers waited {late_us:.2} µs per operation for their clients, with a mean response time \
+                 of {response_us:.2} µs; this is rumba's own time and part of the service times"
             ),
             "give the clients more CPU or a host of their own, use fewer clients, or driver = \"threads\"",
         )
@@ -86,7 +86,7 @@ pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
         Warning::new(
             "stolen-cpu",
             format!("the hypervisor gave {:.1}% of this host's CPU to others during the loops", share * 100.0),
-            "run on a host of your own, or compare CPU per operation rather than throughput",
+            "use a dedicated host, or compare CPU per operation instead of throughput",
         )
     })
 }
@@ -99,7 +99,7 @@ pub fn other_processes(loops: &PhaseRecord) -> Option<Warning> {
         Warning::new(
             "strangers-cpu",
             format!("other processes used {:.0}% of this host's CPU during the loops", share * 100.0),
-            "end them, or compare costs per operation rather than throughput",
+            "stop them, or compare costs per operation instead of throughput",
         )
     })
 }
@@ -136,7 +136,7 @@ pub fn shared_cpus(loops: &PhaseRecord, place: &ProcessLocation) -> Option<Warni
                 client * 100.0,
                 server * 100.0
             ),
-            "compare server_cpu_us_per_op rather than throughput, use fewer clients, or run the server on another host",
+            "compare server_cpu_us_per_op instead of throughput, use fewer clients, or run the server on another host",
         )
     })
 }

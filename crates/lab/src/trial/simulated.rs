@@ -277,8 +277,8 @@ fn unreturned_operation_is_open_at_end_with_its_elapsed_time() {
     assert_eq!((outcome.tail, outcome.longest_ns), ((3, 1, 0), Some(700 * MS)));
     assert_eq!((outcome.last.count, outcome.last.open), (3500, 1));
     let times = &outcome.last.response;
-    assert!(is_near(times.p99_ms.value(), 1.0), "it lies below what the open one has taken: {times:?}");
-    assert_eq!(times.max_ms.value(), None, "nobody knows how long it will be");
+    assert!(is_near(times.p99_ms.value(), 1.0), "it is less than the time of the open operation: {times:?}");
+    assert_eq!(times.max_ms.value(), None, "its length is not known");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn arrivals_follow_schedule_from_loop_start_for_any_queue() {
             assert!((ops - expected).abs() < 4.0 * expected.sqrt(), "{queue:?}: {ops} of {expected}");
         }
         let (.., last) = outcome.intervals[outcome.intervals.len() - 1];
-        assert_eq!(last, 0, "{queue:?}: nothing is due after the last point");
+        assert_eq!(last, 0, "{queue:?}: no arrival is due after the last point");
     }
 }
 

@@ -133,8 +133,7 @@ impl Span {
         let Some(cpu_s) = cpu_s.value() else { return cpu_s.clone() };
         if ended_s > cpu_s * ENDED_SHARE + ENDED_ROUNDING_S {
             return Metric::absent(format!(
-                "processes of the server that ended meanwhile used {ended_s:.2} s of CPU, and took their counts with \
-                 them"
+                "server processes that ended meanwhile used {ended_s:.2} s of CPU, and their counts are gone"
             ));
         }
         Metric::from(last.since(first) as f64)

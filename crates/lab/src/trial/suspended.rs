@@ -26,7 +26,7 @@ const SHORT_S: f64 = 5.0;
 /// The most pieces of a suspended interval; a longer pause, such as a night, is divided into longer pieces.
 const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
-const NO_USER_RAN: &str = "the measurement was suspended: nobody could look";
+const NO_USER_RAN: &str = "the measurement was suspended, so nothing was read";
 
 /// Whether a phase is suspended: by the detected pauses, or because it is longer than planned. Time taken by a
 /// hypervisor, or by searching a server's thousand processes, does not count.
@@ -40,7 +40,7 @@ fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, taken_s
     let late_s = if planned_s < SHORT_S { LONG_S } else { least_s(planned_s) };
     (beyond_s - taken_s > late_s).then(|| Suspension {
         seconds: beyond_s,
-        cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
+        cause: format!("it lasted {seconds:.1} s instead of {planned_s} s: the thread that counts was delayed"),
     })
 }
 

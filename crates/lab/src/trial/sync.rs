@@ -58,8 +58,8 @@ impl Synced {
         Some(Warning::new(
             "not-synced",
             format!("the server's files were not synced after settle and drain: {reason}"),
-            "what the server has left to the page cache is in no figure of this trial; run as a user who may read its \
-             data directory, or let the server write past the page cache",
+            "data that the server left to the page cache is in no figure of this trial; run as a user who may read \
+             its data directory, or let the server write past the page cache",
         ))
     }
 

@@ -156,7 +156,7 @@ impl Found {
             Warning::new(
                 "warmup-undecided",
                 format!("{span} ended without a sure trend, and whether the engine was steady is undecided: {open}"),
-                format!("read the change over the loops, which three repeats and more tell together{longer}"),
+                format!("read the change over the loops, which three or more repeats show together{longer}"),
             )
         })
     }
@@ -256,7 +256,7 @@ fn levels_lacking(start: &[Gauge], now: &[Gauge], device: Option<f64>) -> Vec<St
         None => {
             let (what, written) = match grown(COMPACTED) {
                 Some(written) => ("all levels", Some(written)),
-                None => ("all levels, with all else that the device took", device),
+                None => ("all levels, together with all other device writes", device),
             };
             let due: f64 = levels.iter().map(|(level, bytes)| due(*level, *bytes)).sum();
             let short = |written: f64| short(what.to_owned(), written, due);
@@ -274,7 +274,7 @@ fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
     }
     let by_level = |level: &u32| gauge(now, &format!("written_compaction_level{level}_bytes")).is_some();
     let why = if gauge(now, COMPACTED).is_none() && !levels.keys().all(by_level) {
-        "the engine does not count what its compactions write"
+        "the engine does not count the bytes that compactions write"
     } else if start.is_empty() {
         // Writes from before the warmup would count as part of it.
         "the engine's counters could not be read as the warmup began"

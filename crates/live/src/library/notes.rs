@@ -106,7 +106,7 @@ impl Notes {
                 Ok(()) => return Ok(base),
                 Err(Errno::WOULDBLOCK) if Instant::now() < last => std::thread::sleep(Duration::from_millis(5)),
                 Err(Errno::WOULDBLOCK) => {
-                    let what = "another process keeps its directory locked; nothing was noted, try again";
+                    let what = "another process keeps its directory locked; the note was not saved, try again";
                     return Err(io::Error::new(io::ErrorKind::ResourceBusy, what));
                 }
                 Err(error) => return Err(error.into()),

@@ -159,7 +159,7 @@ impl<'a> Against<'a> {
         }
         if !void.is_empty() {
             sentences.push(format!(
-                "{} {} the same engine and settings as {}, so nothing is compared.",
+                "{} {} the same engine and settings as {}, so there is no comparison.",
                 listed(&void),
                 if void.len() == 1 { "has" } else { "have" },
                 self.baseline
@@ -305,7 +305,7 @@ impl<'a> Against<'a> {
             return "A second repeat would show how much the figures vary; set repeats = 4 for a verdict.".to_owned();
         }
         if self.headlines.iter().all(|headline| headline.ratio.change == Change::Void) {
-            return "There is no second engine to decide about.".to_owned();
+            return "There is no second engine to compare with.".to_owned();
         }
         let with = match self.summary.clients().len() {
             1 => String::new(),

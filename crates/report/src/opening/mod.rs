@@ -115,15 +115,15 @@ fn alone(summary: &Summary) -> String {
             counted(repeats_of(row).unwrap_or(0), "repeat"),
             repeats_from(summary)
         ),
-        None => "No engine ended a loop: there is nothing to tell.".to_owned(),
+        None => "No engine finished a loop, so there is no result.".to_owned(),
     }
 }
 
 fn spread_alone(summary: &Summary) -> String {
     let spread = |row: &Row| row.run.as_ref()?.metrics.get("ops_per_s")?.spread.map(|spread| spread.range);
     match summary.rows.iter().rev().find_map(spread) {
-        Some(range) => format!("Its repeats lie {} apart; there is no other engine to compare with.", percent(range)),
-        None => "There is nothing to compare it with.".to_owned(),
+        Some(range) => format!("Its repeats differ by {}; there is no other engine to compare with.", percent(range)),
+        None => "There is no engine to compare it with.".to_owned(),
     }
 }
 
@@ -136,17 +136,19 @@ fn careful(results: &Results, summary: &Summary) -> String {
         reported.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
     }
     if let Some(row) = summary.rows.iter().find(|row| row.is_partial(Part::Run)) {
-        reported.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
+        reported.push(format!("no repeat of {} finished, so its figures decide nothing", row.engine));
     }
     let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));
     if let Some(row) = summary.rows.iter().find(stood_still) {
-        reported.push(format!("{} did nothing at all with {}", row.engine, counted(row.clients as usize, "client")));
+        reported.push(format!(
+            "{} completed no operation with {}",
+            row.engine,
+            counted(row.clients as usize, "client")
+        ));
     }
     if failed > 0 {
-        reported.push(format!(
-            "{failed} of {} failed; nothing stands in their place",
-            counted(results.trials.len(), "trial")
-        ));
+        reported
+            .push(format!("{failed} of {} failed; their figures are missing", counted(results.trials.len(), "trial")));
     }
     let (worst, kinds) = warnings(results, summary);
     match worst {
@@ -159,7 +161,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
             };
             reported.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
         }
-        None if reported.is_empty() => return "No warning changes what a figure means.".to_owned(),
+        None if reported.is_empty() => return "No warning changes the meaning of a figure.".to_owned(),
         None => {}
     }
     format!("Be careful: {}.", reported.join("; "))

@@ -126,8 +126,8 @@ fn cpu_apart(rows: &[Row], pick: Pick, per: &str) -> Vec<Column> {
         return Vec::new();
     }
     let (server, client) = (
-        format!("what of it the server's processes used, microseconds per {per}"),
-        format!("what of it the clients used, microseconds per {per}; embedded engines run in their clients"),
+        format!("of which the server's processes used, microseconds per {per}"),
+        format!("of which the clients used, microseconds per {per}; embedded engines run in their clients"),
     );
     vec![
         Column::metric("scpu", "server_cpu_us_per_op", 1, &server),
@@ -204,7 +204,7 @@ pub fn growth(rows: &[Row], pick: Pick) -> Vec<Column> {
         let (each, of_8h) = (rate.growth_per_op(), rate.growth_per_8h());
         let unit = unit_of(rows, pick, &of_8h);
         let grown = format!("bytes that the data grew by from settle to drain, per {op} of warmup, loops and backlog");
-        let added = format!("what eight hours at this {name} would add; MB = 1024 KB = 1024² bytes");
+        let added = format!("growth in eight hours at this {name}; MB = 1024 KB = 1024² bytes");
         [
             Column::new(&format!("B/{short}"), Source::Counted(each), Digits::Fixed(0), &grown),
             Column::new(&format!("{}/8h", unit.name), Source::Counted(of_8h), Digits::Size(unit), &added),
@@ -249,12 +249,7 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
     ];
     // Results of older versions lack them.
     let timed = [
-        Column::metric(
-            "await",
-            "device_await_ms",
-            2,
-            "milliseconds that a device read or write took, queueing included",
-        ),
+        Column::metric("await", "device_await_ms", 2, "milliseconds per device read or write, including queueing"),
         Column::metric("aqu-sz", "device_queue_length", 2, "requests in flight at the device on average"),
         Column::metric("%util", "device_utilisation_percent", 0, "percent of the time with a request in flight"),
         Column::metric("cs/s", "host_ctx_switches_per_s", 0, "context switches of the whole host per second"),

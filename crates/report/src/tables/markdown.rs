@@ -62,7 +62,10 @@ pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
     let open = gated.iter().filter(|gated| !gated.verdict.closes());
     text.push_str(&list("Gates that did not close", open.map(Gated::line)));
     if !comparison.interleaved {
-        text.push_str("\nThe trials of the two runs did not go in turns: what the host did between them is part of every ratio.\n");
+        text.push_str(
+            "\nThe trials of the two runs were not interleaved, so changes of the host between them are \
+                       part of every ratio.\n",
+        );
     }
     text.push_str(&folded("Details and conditions", &comparison_table(comparison, true)));
     text

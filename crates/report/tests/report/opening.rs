@@ -307,7 +307,7 @@ fn single_engine_and_no_engine_are_reported_as_such() {
         trial.record.phases.clear();
         trial.intervals.clear();
     }
-    assert_eq!(reported(&none).found, "No engine ended a loop: there is nothing to tell.");
+    assert_eq!(reported(&none).found, "No engine finished a loop, so there is no result.");
 }
 
 /// The report named the experiment's cache, which the server never received.

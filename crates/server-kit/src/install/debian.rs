@@ -77,7 +77,11 @@ impl Packages {
         let sizes: Vec<u64> = listed.lines().filter_map(size_listed).collect();
         let bytes: u64 = sizes.iter().sum();
         let what = self.packages.join(", ");
-        say(&format!("downloading {what} and what they need: {} packages, {}", sizes.len(), show_bytes(bytes as f64)));
+        say(&format!(
+            "downloading {what} and its dependencies: {} packages, {}",
+            sizes.len(),
+            show_bytes(bytes as f64)
+        ));
         let mut download = apt.command("apt-get");
         download.args(["--yes", "--download-only", "install"]).args(&self.packages);
         let mut count = 0;

@@ -47,7 +47,7 @@ impl Artifact {
         say(&format!("downloading {} with mvn", self.artifact));
         require_mvn()?;
         run(&mut self.mvn(draft, &["dependency:get", "-Dtransitive=false"]))?;
-        let jar = self.jar(draft).ok_or_else(|| refused(format!("{} is no jar's name", self.artifact)))?;
+        let jar = self.jar(draft).ok_or_else(|| refused(format!("{} is not the name of a jar", self.artifact)))?;
         verify(&fs::read(&jar).map_err(|error| failed(&jar, &error))?, &self.sha256, &self.artifact)?;
         say("its checksum is the one in the catalogue; unpacking");
         let mut unpack = self.mvn(draft, &["dependency:unpack"]);

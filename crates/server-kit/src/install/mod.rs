@@ -261,7 +261,7 @@ impl Release {
             if here.program().starts_with(&place) {
                 // Earlier versions of rumba did not remove these bits.
                 cache::take_privileges(&place).map_err(|error| failed(&place, &error))?;
-                say(&format!("(to have it anew, remove {} first)", place.display()));
+                say(&format!("(to install it again, remove {} first)", place.display()));
             }
             return Ok(());
         }
@@ -289,8 +289,8 @@ impl Release {
         let software: S = self.look_in(draft.path()).map_err(|words| EngineError::failed("install", words))?;
         if !self.is_this(&software) {
             let message = format!(
-                "{} now holds {}, not {}; nothing was installed. Name what you have of this version in the experiment: \
-                 server = \"/its/base/directory\", or library = \"/its/file\"",
+                "{} now holds {}, not {}; nothing was installed. Name your own copy of this version in the \
+                 experiment: server = \"/its/base/directory\", or library = \"/its/file\"",
                 self.origin(),
                 software.name(),
                 self.version
@@ -323,7 +323,7 @@ fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), Engin
         return Ok(());
     }
     let message = format!(
-        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
+        "{name} does not match the catalogue: its checksum is {found}, expected {expected}; nothing was installed"
     );
     Err(EngineError::failed("install", message))
 }

@@ -66,7 +66,7 @@ fn pip(arguments: &[&str]) -> Command {
 
 fn the_only_file(directory: &Path) -> std::io::Result<std::path::PathBuf> {
     let first = fs::read_dir(directory)?.next().transpose()?;
-    first.map(|entry| entry.path()).ok_or_else(|| std::io::Error::other("pip has left nothing there"))
+    first.map(|entry| entry.path()).ok_or_else(|| std::io::Error::other("pip wrote no file there"))
 }
 
 fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {

@@ -206,7 +206,7 @@ impl Parser<'_> {
             Token::Sign(sign @ ("&" | "|")) => {
                 Err(Mistake::new(self.tokens.at(), format!("`{sign}` joins nothing"), format!("write {sign}{sign}")))
             }
-            other => Err(self.unexpected(&format!("{other} stands where the expression could have ended"))),
+            other => Err(self.unexpected(&format!("unexpected {other} after the end of the expression"))),
         }
     }
 
@@ -316,11 +316,7 @@ impl Parser<'_> {
                 if parser.tokens.take_sign(")") { Ok(node) } else { Err(parser.unexpected("a `)` is missing")) }
             }),
             Token::End => Err(self.unexpected("it ends where a figure or a number is wanted")),
-            other => Err(Mistake::new(
-                at,
-                format!("it cannot be read: {other} stands where a figure or a number is wanted"),
-                EXAMPLE,
-            )),
+            other => Err(Mistake::new(at, format!("expected a figure or a number, found {other}"), EXAMPLE)),
         }
     }
 

@@ -42,7 +42,7 @@ pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake
     }
     let wrong = match always(&language::truth(text, scope)?) {
         None => return Ok(()),
-        Some(true) => "it, or a part of it, is true of any data, so it asserts nothing",
+        Some(true) => "all or part of it is true for any data, so it asserts nothing",
         Some(false) => "it, or a part of it, is true of no data, so it cannot hold",
     };
     Err(Mistake::new(0, wrong, format!("compare figures that could turn out otherwise: {EXAMPLE}")))

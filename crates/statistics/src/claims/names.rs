@@ -188,7 +188,7 @@ fn known_metric<'a>(name: &'a str, at: usize, scope: &Scope) -> Result<(&'a str,
         || "docs/reference/metrics.md lists the metrics".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
-    Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy))
+    Err(Mistake::new(at, format!("unknown metric `{name}`"), remedy))
 }
 
 fn not_given(name: &str, at: usize, percentile: bool, engine: &str) -> Mistake {
@@ -197,5 +197,5 @@ fn not_given(name: &str, at: usize, percentile: bool, engine: &str) -> Mistake {
     } else {
         format!("write {name}(\"{engine}\"), or {name}(\"{engine}\", 16) for one number of clients")
     };
-    Mistake::new(at, format!("{name} is not given what it takes"), remedy)
+    Mistake::new(at, format!("wrong arguments for {name}"), remedy)
 }

@@ -110,7 +110,7 @@ impl Holm {
             weighed(Found::NotJudged, &[], why)
         } else if !likely.is_empty() {
             let (named, tests) = (named(&likely), self.tests);
-            let alone = format!("{named} by itself, and not among {tests} headlines together; more repeats would tell");
+            let alone = format!("{named} alone, but not among {tests} headlines together; more repeats would decide");
             weighed(Found::Undecided, &likely, alone)
         } else if !drifted.is_empty() {
             weighed(Found::Undecided, &drifted, format!("{}, and not beyond that", named(&drifted)))

@@ -84,7 +84,7 @@ fn unknown(mean: Metric, reason: &str) -> Course {
 /// Analyses these values at these times; `level_of` returns the figure of a range of steps.
 fn course(at: &[f64], values: &[f64], step_s: f64, level_of: impl Fn(Range<usize>) -> Option<f64>) -> Course {
     let Some(level) = mean(values).filter(|level| *level > 0.0) else {
-        return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "nothing was served or written in the loops");
+        return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "no operation or write in the loops");
     };
     let n = values.len();
     if (n as f64) < FEWEST_INTERVALS {

@@ -49,7 +49,8 @@ fn alone(found: &Steadiness, trends: Option<&Trends>, repeats: usize) -> Option<
     let open = metrics.filter_map(|(metric, _)| undecided(metric, found.courses.get(*metric)?));
     let open: Vec<String> = open.collect();
     let remedy = if repeats < FEWEST {
-        "run longer loops, or three repeats and more, which tell what they share; look at the timeline before the figures"
+        "run longer loops, or three or more repeats, which show what they share; look at the timeline before the \
+         figures"
     } else {
         "run longer loops; look at the timeline before the figures"
     };

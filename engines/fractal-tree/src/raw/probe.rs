@@ -56,7 +56,7 @@ fn look(members: &[usize], is_function: &dyn Fn(usize) -> bool) -> Result<(), &'
             return Err("DB_ENV has other members, or in another order");
         }
         if !is_null && !is_function(member) {
-            return Err("DB_ENV holds what is no function of the library");
+            return Err("an entry of DB_ENV is not a function of the library");
         }
     }
     Ok(())
@@ -79,7 +79,7 @@ unsafe fn read_back(env: &mut DbEnv) -> Result<(), &'static str> {
     }
     match (gigabytes, bytes, length, timeout) {
         (1, 4096, 0x10_0000, 1234) => Ok(()),
-        _ => Err("what is set in a DB_ENV does not come back"),
+        _ => Err("a value that was set in a DB_ENV does not read back"),
     }
 }
 

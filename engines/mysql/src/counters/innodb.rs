@@ -76,7 +76,7 @@ pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut R
     status.copy(&STATUS, reading);
     let hits = status.need("Innodb_buffer_pool_read_requests").and_then(|requests| {
         let reads = status.need("Innodb_buffer_pool_reads")?;
-        if requests > 0.0 { Ok(1.0 - reads / requests) } else { Err("no page was asked for yet".to_owned()) }
+        if requests > 0.0 { Ok(1.0 - reads / requests) } else { Err("no page was requested yet".to_owned()) }
     });
     reading.put_or("buffer_pool_hit_ratio", hits);
     let metrics = Metrics::read(admin);

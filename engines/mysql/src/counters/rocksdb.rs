@@ -146,5 +146,5 @@ pub(super) fn written(admin: &mut dyn Request, status: &Status, reading: &mut Re
 /// Hits among hits and misses.
 fn share(status: &Status, hits: &str, misses: &str) -> Result<f64, String> {
     let (hits, misses) = (status.need(hits)?, status.need(misses)?);
-    if hits + misses > 0.0 { Ok(hits / (hits + misses)) } else { Err("no block was asked for yet".to_owned()) }
+    if hits + misses > 0.0 { Ok(hits / (hits + misses)) } else { Err("no block was requested yet".to_owned()) }
 }

@@ -90,7 +90,7 @@ fn left_to_purge(
         }
         (Some(history), _, _) => look.owe("transactions in the history list", history, 0.0),
         (None, _, _) => {
-            let words = "the server does not tell this user how much is to be purged: grant PROCESS";
+            let words = "the server does not show this user the purge backlog: grant PROCESS";
             return Err(EngineError::failed("reading InnoDB's debt", words));
         }
     }

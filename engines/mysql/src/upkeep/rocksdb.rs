@@ -68,7 +68,8 @@ fn quiet(admin: &mut dyn Request, all_compact: bool, all_eager: bool, patience: 
     outcome.map_err(|left| {
         left.into_error(
             "draining MyRocks",
-            "SHOW ENGINE ROCKSDB STATUS lists what its threads do, and #rocksdb/LOG in the data directory says why",
+            "SHOW ENGINE ROCKSDB STATUS lists what its threads do, and #rocksdb/LOG in the data directory has the \
+             cause",
         )
     })
 }

@@ -52,11 +52,11 @@ pub fn answer(message: &[u8]) -> Result<(u32, Document<'_>), Malformed> {
         Ok(u32::from_le_bytes(*bytes.ok_or(Malformed("a message is cut off"))?))
     };
     if number(12)? != OP_MSG {
-        return Err(Malformed("a message that is no OP_MSG; servers speak that since 3.6"));
+        return Err(Malformed("a message that is not OP_MSG, which servers use since 3.6"));
     }
     let flags = number(HEADER)?;
     if flags & !(CHECKSUM | OPTIONAL) != 0 {
-        return Err(Malformed("a message with flags that nobody has asked for"));
+        return Err(Malformed("a message with unexpected flags"));
     }
     let end = message.len().checked_sub(if flags & CHECKSUM != 0 { 4 } else { 0 });
     let sections = end.and_then(|end| message.get(HEADER + 4..end)).ok_or(Malformed("a message is cut off"))?;

@@ -50,7 +50,7 @@ impl Hello {
                 _ => {}
             }
         }
-        hello.wire_version = version.ok_or(Malformed("a server that does not say what it speaks"))?;
+        hello.wire_version = version.ok_or(Malformed("a server that does not name its wire version"))?;
         Ok(hello)
     }
 

@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
     pub fn documents(self) -> impl Iterator<Item = Result<Document<'a>, Malformed>> {
         self.batch.iter().map(|element| match element?.1 {
             Value::Document(document) => Ok(document),
-            _ => Err(Malformed("a batch with something that is no document")),
+            _ => Err(Malformed("a batch with a value that is not a document")),
         })
     }
 }
@@ -186,7 +186,7 @@ impl<'a> Reply<'a> {
 }
 
 fn count(value: Value<'_>) -> Result<u64, Malformed> {
-    value.int().and_then(|count| u64::try_from(count).ok()).ok_or(Malformed("a count that is no number"))
+    value.int().and_then(|count| u64::try_from(count).ok()).ok_or(Malformed("a count that is not a number"))
 }
 
 #[cfg(test)]

@@ -273,8 +273,9 @@ impl MongoSession {
         if !self.has_transactions() {
             return Err(call_failed(
                 "begin",
-                "this server has no transactions; they need a replica set, if only of one (mongod --replSet NAME, then \
-                 rs.initiate()), or a router, of 4.0 or newer, and a storage engine that has them",
+                "this server has no transactions; they need MongoDB 4.0 or newer as a replica set, also of one member \
+                 (mongod --replSet NAME, then rs.initiate()), or behind a router, and a storage engine that supports \
+                 them",
             ));
         }
         if self.transaction != Transaction::None {

@@ -244,7 +244,7 @@ impl WireSession {
             }
             Head::WantsFile => {
                 if !matches!(kind, Some(Kind::Load { .. })) || !self.outbox.feed() {
-                    return Err(WireError::Protocol("the server asks for a file that nobody wants to load".into()));
+                    return Err(WireError::Protocol("the server requests a file that no statement loads".into()));
                 }
                 Ok(Taken::Part)
             }

@@ -35,7 +35,7 @@ pub(super) fn usual(refusal: &Refusal<'_>, options: &SessionOptions) -> Option<E
         1020 => conflict("a row changed since the transaction began"),
         // MyRocks has no separate error code for a row that changed after the snapshot.
         1030 | 1105 | 1180 | 1296 if contains(refusal.message, b"busy") => {
-            conflict("snapshot conflict (the engine says: busy)")
+            conflict("snapshot conflict (the engine reports: busy)")
         }
         _ => return None,
     };

@@ -167,7 +167,7 @@ impl Bound for ScriptBound {
             all.push(("script compiler".to_owned(), words.to_owned()));
         }
         if self.tables().is_none() {
-            let none = "none: what a script of your own keeps true is known to it alone";
+            let none = "none: rumba does not know the invariants of your own script";
             all.push(("verification".to_owned(), none.to_owned()));
         }
         all
@@ -199,15 +199,15 @@ impl Bound for ScriptBound {
 
     fn logical_bytes_unknown(&self) -> Option<&'static str> {
         if self.uncounted_before.load(Relaxed) {
-            return Some("what was written to the data before is not counted");
+            return Some("earlier writes to the data are not counted");
         }
         if self.bytes_per_write().is_none() && self.writes() > 0 {
-            return Some("the script's events changed rows, and nobody counts the bytes of these");
+            return Some("the script's events changed rows, and their bytes are not counted");
         }
         let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
         let is_uncounted = self.tables().is_none() && loaders.iter().any(|loader| loader.wrote_uncounted());
         is_uncounted
-            .then_some("the script loads rows by statements of its own, not by bulk_insert alone: they are not counted")
+            .then_some("the script loads rows by its own statements, not only by bulk_insert, so they are not counted")
     }
 
     fn state(&self) -> State {

@@ -155,7 +155,7 @@ impl ScriptOptions {
                 self.nearest(name),
             )),
             None => {
-                let problem = format!("the script {script} declares no options, and so none of this name");
+                let problem = format!("the script {script} declares no options, so it has none of this name");
                 Err(SettingError::new(
                     name,
                     problem,
@@ -206,7 +206,7 @@ fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
         let before = names[..at].iter().find(|before| key_of(before) == key_of(name));
         let before = before.map(|before| format!("`{before}`")).or_else(|| said(name));
         if let Some(before) = before {
-            let problem = format!("{before} says the same option");
+            let problem = format!("{before} already sets the same option");
             return Err(SettingError::new(*name, problem, "keep one of them"));
         }
     }

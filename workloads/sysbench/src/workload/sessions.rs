@@ -57,8 +57,8 @@ impl Host for Sessions {
         }
         let session = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
         session.ok_or_else(|| {
-            let words = "in an experiment each client has one connection, from its first connect() to its end: run scripts \
-                         that connect more often, or anew, by `rumba sysbench`";
+            let words = "in an experiment each client has one connection, from its first connect() to its end: use \
+                         `rumba sysbench` for scripts that connect more often";
             EngineError::failed("connect", words)
         })
     }

@@ -79,7 +79,7 @@ fn named(settings: &Settings, script: &str, name: &str) -> Result<Test, SettingE
         Some(near) => format!("did you mean `{near}`?"),
         None => "classic, micro, all, or names of their tests, of bundled scripts or of files".to_owned(),
     };
-    Err(SettingError::new("suite", format!("there is no test `{name}`"), remedy))
+    Err(SettingError::new("suite", format!("unknown test `{name}`"), remedy))
 }
 
 fn without_tests(script: &str) -> SettingError {

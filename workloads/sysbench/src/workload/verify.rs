@@ -118,7 +118,7 @@ fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, Engi
             String::new()
         }
         (other, _) => {
-            return Err(EngineError::failed("verify", format!("there are no statements for {other:?}")));
+            return Err(EngineError::failed("verify", format!("no statements for {other:?}")));
         }
     };
     // Without a bound on k, PostgreSQL would read the index of the key; k is above 0.

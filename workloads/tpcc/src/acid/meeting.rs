@@ -135,7 +135,7 @@ pub fn meet<L: Lab, A: Send, B: Send>(
         });
         if reached.recv_timeout(MOST).is_err() {
             drop(go);
-            let words = "the first transaction did not come to the point where it was to stand still";
+            let words = "the first transaction did not reach the point where it should pause";
             return Err(joined(one).err().unwrap_or_else(|| EngineError::failed("clause 3.4", words)));
         }
         let refused = AtomicU32::new(0);

@@ -234,7 +234,7 @@ fn order_lines_are_as_specified() {
     let is_delivered: Vec<bool> = places.iter().map(|(order, _)| *order <= DELIVERED).collect();
     assert_eq!(lines.is_there("ol_delivery_d"), is_delivered);
     let amounts = || lines.numbers("ol_amount").into_iter().zip(&is_delivered);
-    assert!(amounts().all(|(cents, is_delivered)| (cents == 0) == *is_delivered), "what was delivered was free");
+    assert!(amounts().all(|(cents, is_delivered)| (cents == 0) == *is_delivered), "delivered lines were free");
     let owed: Vec<i64> = amounts().filter(|(_, is_delivered)| !**is_delivered).map(|(cents, _)| cents).collect();
     spans("ol_amount", &owed, 1, 999_999);
     lines.lengths("ol_dist_info", 24, 24);

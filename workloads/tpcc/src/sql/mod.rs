@@ -65,8 +65,8 @@ fn inexact(name: &'static str, value: SqlValue<'_>, digits: u8) -> EngineError {
         text.extend_from_slice(b"NULL");
     }
     let words = format!(
-        "{} is no number of 64 bits with at most {digits} digits behind the point: the data is not what was loaded; \
-         load it anew",
+        "{} is not a 64-bit number with at most {digits} decimal places: the data is not the loaded data; load it \
+         again",
         String::from_utf8_lossy(&text)
     );
     EngineError::failed(name, words)

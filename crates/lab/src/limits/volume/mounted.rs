@@ -55,7 +55,7 @@ impl Volume {
         let is_direct = storage.backing == Backing::File && device.go_direct();
         // Set the queue last, because any other change of the device may reset it.
         let set = device.set_queue(storage.rotational, storage.read_ahead_bytes);
-        set.map_err(refused(STORAGE, "set whether its device turns and what is read ahead"))?;
+        set.map_err(refused(STORAGE, "set the rotational flag and read-ahead of its device"))?;
         make_filesystem(mkfs, &device.node)?;
         mount(&device.node, &layout.mounted, "ext4", MountFlags::NOATIME, c"nodiscard")
             .map_err(Into::into)

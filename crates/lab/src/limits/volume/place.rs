@@ -261,7 +261,7 @@ fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<()
     match device.is_genuine().doing("look at", &device.node)? {
         Some(true) => {}
         Some(false) => {
-            let words = format!("{} with the number {} is no loop device", device.node.display(), device.number);
+            let words = format!("{} with the number {} is not a loop device", device.node.display(), device.number);
             return Err(ProvisionError::managed(&layout.path.join(DEVICE), Objection::new(words)));
         }
         None => return Ok(()),

@@ -396,7 +396,7 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
 }
 
 fn embedded() -> Metric {
-    Metric::absent("the engine is embedded: it has no process of its own")
+    Metric::absent("the engine is embedded, so it has no process")
 }
 
 fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> PhaseRecord {

@@ -37,7 +37,8 @@ fn not_validated(requested: &FileSettings, settings: &Settings) -> Option<String
     }
     if !requested.file_bytes.is_multiple_of(requested.block_bytes) {
         return Some(format!(
-            "needs files of whole blocks, and {} bytes are none of {}: change --file-total-size or --file-num",
+            "needs files of whole blocks, and {} bytes are not a multiple of {}: change --file-total-size or \
+             --file-num",
             requested.file_bytes, requested.block_bytes
         ));
     }

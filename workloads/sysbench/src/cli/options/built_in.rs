@@ -12,7 +12,7 @@ pub static MEMORY: &[OptionInfo] = &[
     of("memory", "memory-total-size", Size, Some("100G"), "bytes of all events together; 0 for no limit"),
     of("memory", "memory-scope", Text, Some("global"), "one block for all threads, or one each: {global, local}"),
     of("memory", "memory-hugetlb", Flag, Some("off"), "take the blocks from the pool of huge pages"),
-    of("memory", "memory-oper", Text, Some("write"), "what is done to the block: {read, write, none}"),
+    of("memory", "memory-oper", Text, Some("write"), "operation on each block: {read, write, none}"),
     of("memory", "memory-access-mode", Text, Some("seq"), "in which order: {seq, rnd}"),
 ];
 
@@ -35,7 +35,7 @@ pub static FILEIO: &[OptionInfo] = &[
     // Declared as an Int, although sysbench reads it as a Size.
     of("fileio", "file-block-size", Int, Some("16384"), "bytes that an event reads or writes"),
     of("fileio", "file-total-size", Size, Some("2G"), "bytes of all files together"),
-    of("fileio", "file-test-mode", Text, None, "what events do: {seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw}"),
+    of("fileio", "file-test-mode", Text, None, "kind of operations: {seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw}"),
     of("fileio", "file-io-mode", Text, Some("sync"), "how: {sync, async, mmap}"),
     of("fileio", "file-async-backlog", Int, Some("128"), "how many requests a thread keeps going in mode async"),
     of("fileio", "file-extra-flags", List, Some(""), "flags with which files are opened: {sync, dsync, direct}"),

@@ -18,7 +18,8 @@ pub static GENERAL: &[OptionInfo] = &[
         "forced-shutdown",
         Text,
         Some("off"),
-        "seconds, or N% of the time, after which what has not ended with --time is ended by force; 'off' waits for it",
+        "seconds, or N% of the time, after which operations still open at the end of --time are aborted; 'off' waits \
+         for them",
     ),
     option(General, "thread-stack-size", Size, Some("64K"), "stack of each thread"),
     from(
@@ -38,9 +39,9 @@ pub static GENERAL: &[OptionInfo] = &[
         "report-checkpoints",
         List,
         Some(""),
-        "seconds after the start at which all is reported that was counted so far, and counting begins anew",
+        "seconds after the start at which everything counted so far is reported and counting starts again",
     ),
-    option(General, "debug", Flag, Some("off"), "tell more of what happens"),
+    option(General, "debug", Flag, Some("off"), "report more"),
     option(General, "validate", Flag, Some("off"), "check results where the test can"),
     option(General, "help", Flag, Some("off"), "print this text"),
     option(General, "version", Flag, Some("off"), "print the version"),
@@ -52,7 +53,7 @@ pub static GENERAL: &[OptionInfo] = &[
             "luajit-cmd",
             Text,
             None,
-            "a command to LuaJIT, as 'luajit -j' takes it; 'off' compiles nothing",
+            "a command to LuaJIT, as for 'luajit -j'; 'off' disables compilation",
         ),
     ),
 ];
@@ -70,7 +71,7 @@ pub static RANDOM: &[OptionInfo] = &[
             "how numbers are distributed where a script does not say: {uniform, gaussian, special, pareto, zipfian}",
         ),
     ),
-    option(Random, "rand-seed", Int, Some("0"), "what random numbers start from; 0 takes the time of day"),
+    option(Random, "rand-seed", Int, Some("0"), "seed of the random numbers; 0 takes the time of day"),
     option(Random, "rand-pareto-h", Double, Some("0.2"), "parameter h of the Pareto distribution"),
     from(
         Origin::Since11,
@@ -79,8 +80,14 @@ pub static RANDOM: &[OptionInfo] = &[
 ];
 
 /// How much is said.
-pub static LOG_TEXT: &[OptionInfo] =
-    &[option(LogText, "verbosity", Int, Some("3"), "what is said: {0 - fatal errors alone, 3 - reports, 5 - all}")];
+pub static LOG_TEXT: &[OptionInfo] = &[option(
+    LogText,
+    "verbosity",
+    Int,
+    Some("3"),
+    "how much is reported: {0 - fatal errors only, 3 - reports, 5 - \
+                                                    everything}",
+)];
 
 /// Options for reporting latencies.
 pub static LOG_OPERATIONS: &[OptionInfo] = &[
@@ -97,7 +104,7 @@ pub static LOG_OPERATIONS: &[OptionInfo] = &[
 
 /// Options that sysbench does not have.
 pub static RUMBA: &[OptionInfo] = &[
-    own("report-json", Path, None, "write what is reported to this file too, as one JSON document"),
+    own("report-json", Path, None, "also write the report to this file, as one JSON document"),
     own(
         "report-layout",
         Text,
@@ -108,13 +115,13 @@ pub static RUMBA: &[OptionInfo] = &[
         "client-driver",
         Text,
         Some("auto"),
-        "what runs the clients of a server: {auto, threads, loops}; loops take the least CPU for each query",
+        "how the clients of a server run: {auto, threads, loops}; loops use the least CPU per query",
     ),
     own(
         "latency-max",
         Int,
         Some("100"),
-        "seconds up to which --histogram tells latencies apart; what took longer counts as this",
+        "highest latency in seconds that --histogram resolves; longer ones count as this",
     ),
 ];
 

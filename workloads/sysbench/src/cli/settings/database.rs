@@ -60,12 +60,12 @@ fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
         ),
         (
             options.flag("mysql-compression"),
-            "--mysql-compression is not done here: nothing is compressed; leave it out",
+            "--mysql-compression is not supported, so nothing is compressed; leave it out",
         ),
         (
             options.flag("mysql-debug"),
-            "--mysql-debug is not done here: it is a trace of MySQL's client library; --db-debug with --verbosity=5 tells \
-             how long statements took",
+            "--mysql-debug is not supported: it traces MySQL's client library; --db-debug with --verbosity=5 reports \
+             the time of statements",
         ),
         (
             given("mysql-ssl-cert") != given("mysql-ssl-key"),
