@@ -93,6 +93,15 @@ fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
     assert_repeats_from_one_load(&TestDir::new(), &["innodb"], &["server=mysql@5.6"]);
 }
 
+/// The set of replicas in the data names the port of the server that loaded it.
+#[test]
+#[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]
+fn repeats_of_mongodb_start_from_one_load_and_verify() {
+    for server in ["server=mongodb@4.2", "server=mongodb@6.0"] {
+        assert_repeats_from_one_load(&TestDir::new(), &["mongodb"], &[server, "cache=256MiB"]);
+    }
+}
+
 /// The run keeps the load after the mix has aged it; every repeat starts from there, and verifies all of it.
 #[test]
 fn repeats_start_from_a_load_that_was_aged_once() {

@@ -141,6 +141,18 @@ fn what_postgresql_acknowledged_is_there_after_a_kill() {
     keeps(&["postgresql"], Some("postgresql@15"));
 }
 
+/// The journal is synced before the answer only on request; otherwise a kill loses up to 100 ms.
+#[test]
+#[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]
+fn what_mongodb_acknowledged_with_its_journal_is_there_after_a_kill() {
+    for server in ["mongodb@4.2", "mongodb@6.0"] {
+        let work = Work { set: &["maxid1=2000", "cache=256MiB"], ..LINKBENCH };
+        for found in killed(&work, "mongodb", "sync", Some(server)) {
+            assert_eq!(found["lost"], 0, "{server}: {found}");
+        }
+    }
+}
+
 /// The engine's log stays in the process for up to a second.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]

@@ -20,7 +20,7 @@ use rumba_server_kit::process::{LOOK, Process, Signals};
 use rumba_server_kit::watch::Watch;
 
 use crate::brand::Brand;
-use crate::control::{ADMIN, failed};
+use crate::control::{ADMIN, failed, within};
 use crate::plan::Plan;
 use crate::software::Software;
 
@@ -165,12 +165,20 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> R
 /// that server's port, and only a forced change is accepted by a server that is not a member of its own set.
 fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<(), EngineError> {
     let call = if data == Data::New { "replSetInitiate" } else { "replSetReconfig" };
+    let version = match data {
+        Data::New => None,
+        Data::Left => {
+            let request = DocumentBuf::of(|of| of.small("replSetGetConfig", 1));
+            let reported = admin.run(ADMIN, request.get()).map_err(failed("replSetGetConfig"))?;
+            within(reported.get(), &["config", "version"]).and_then(|version| version.int())
+        }
+    };
     let command = DocumentBuf::of(|of| {
         of.document(call, |of| {
             of.text("_id", RUMBA);
-            if data == Data::Left {
-                // A forced change makes its own higher version.
-                of.small("version", 1);
+            if let Some(version) = version {
+                // Version 4.2 adds a random number to this one, and refuses a sum that is not higher than the present.
+                of.int("version", version + 1);
                 of.int("protocolVersion", 1);
             }
             of.array("members", |of| {
