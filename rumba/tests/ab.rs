@@ -78,7 +78,7 @@ fn ab_alternates_two_files_and_reports_their_difference() {
     assert!(shown.contains("other/store is compared with base/store"), "{shown}");
     assert!(!shown.contains("warning:"), "{shown}");
     let (_, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run", "--set", "repeats=3"]);
-    assert!(shown.contains("warning: with repeats = 3 no test can tell"), "{shown}");
+    assert!(shown.contains("warning: with repeats = 3 no test can separate"), "{shown}");
 
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--out", "out", "--quiet"]);
     assert_eq!(code, 0, "{shown}");

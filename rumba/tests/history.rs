@@ -98,5 +98,5 @@ fn a_directory_without_results_is_refused_by_its_name() {
     let place = TestDir::new();
     let output = place.rumba(&["history", "nothing"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).contains("nothing holds no results"), "{}", text(&output));
+    assert!(text(&output).contains("nothing has no results"), "{}", text(&output));
 }

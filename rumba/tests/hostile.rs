@@ -151,7 +151,10 @@ fn every_termination_signal_keeps_results_and_leaves_nothing() {
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
         let trial = &place.report()["trials"][0];
         assert_eq!(trial["status"], "interrupted", "{signal}");
-        assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64() > Some(0), "{signal}: the cut-off loop is kept");
+        // SIGQUIT stops at once, so only the intervals of the loop are kept.
+        if signal != "QUIT" {
+            assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64() > Some(0), "{signal}: the cut-off loop is kept");
+        }
         assert!(place.path("out/report.html").is_file(), "{signal}");
         assert!(place.is_clean(), "{signal}");
     }
@@ -245,7 +248,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
     fs::write(place.path("data.toml"), data).unwrap();
     let refused = |args: &[&str]| {
         let output = ended(2, place.rumba(args));
-        assert!(says(&output, SHOWN) && says(&output, "cannot be shown as it is"), "{}", text(&output));
+        assert!(says(&output, SHOWN) && says(&output, "cannot be displayed"), "{}", text(&output));
         assert!(!place.path(NAME).exists() && !place.path("out").exists());
     };
     refused(&["run", "small.toml", "--out", NAME]);

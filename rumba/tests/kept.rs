@@ -43,7 +43,7 @@ fn assert_repeats_from_one_load(place: &TestDir, engines: &[&str], more: &[&str]
             assert_eq!((&run["part"], &run["status"]), (&"run".into(), &"done".into()), "{engine}: {}", run["failure"]);
             assert_eq!(run["loaded_by"], load["number"], "{engine}");
             assert!(phase(run, "load").is_none() && is_verified(run), "{engine}");
-            assert!(run["conditions"]["data"].as_str().unwrap().contains("a copy of what trial"), "{engine}");
+            assert!(run["conditions"]["data"].as_str().unwrap().contains("a copy of the data that trial"), "{engine}");
             let begun = phase(run, "settle").unwrap()["logical_bytes"].as_f64().unwrap();
             assert_eq!(begun, logical, "{engine}: the workload's count went with the data");
         }

@@ -46,7 +46,7 @@ impl Servers {
     fn stop(&self, server: &Value) {
         let name = server["name"].as_str().unwrap();
         let output = self.0.rumba(&["server", "stop", name]).output().unwrap();
-        assert!(output.status.success() && text(&output).contains("it is removed completely"), "{}", text(&output));
+        assert!(output.status.success() && text(&output).contains("removed completely"), "{}", text(&output));
         self.assert_nothing_is_left(server);
     }
 

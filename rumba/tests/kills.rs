@@ -144,9 +144,9 @@ fn what_postgresql_acknowledged_is_there_after_a_kill() {
 /// The journal is synced before the answer only on request; otherwise a kill loses up to 100 ms.
 #[test]
 #[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]
-fn what_mongodb_acknowledged_with_its_journal_is_there_after_a_kill() {
+fn what_mongodb_journaled_is_there_after_a_kill() {
     for server in ["mongodb@4.2", "mongodb@6.0"] {
-        let work = Work { set: &["maxid1=2000", "cache=256MiB"], ..LINKBENCH };
+        let work = Work { set: &["maxid1=2000", "cache=256MiB", "crash=6s"], ..LINKBENCH };
         for found in killed(&work, "mongodb", "sync", Some(server)) {
             assert_eq!(found["lost"], 0, "{server}: {found}");
         }

@@ -140,8 +140,8 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
         assert_eq!(phase(trial, "loop 1").unwrap()["complete"], false, "{trial}");
         let phases: Vec<String> =
             trial["phases"].as_array().unwrap().iter().map(|phase| phase["phase"].to_string()).collect();
-        let words =
-            ["stopping; what was measured is kept", "--resume results/a goes on"].map(|words| said.contains(words));
+        let words = ["stopping; all measurements so far are kept", "--resume results/a continues"]
+            .map(|words| said.contains(words));
         assert!(place.is_clean());
         (status.code(), trial["status"].clone(), trial["failure"].clone(), phases, words)
     });

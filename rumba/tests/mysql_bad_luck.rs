@@ -50,7 +50,7 @@ fn refused_setting_is_named_with_the_server_message() {
 #[test]
 #[needs(MariaDb)]
 fn invalid_settings_are_refused_before_creation() {
-    let (outside, page_sizes) = ("is not within the data directory", "expected one of 4k, 8k, 16k, 32k, 64k");
+    let (outside, page_sizes) = ("is outside the data directory", "expected one of 4k, 8k, 16k, 32k, 64k");
     for (engine, more, reported) in [
         ("innodb", &["innodb.innodb_log_group_home_dir=/nowhere"][..], outside),
         ("innodb", &["innodb.log_group_home_dir=../nowhere"], outside),

@@ -157,7 +157,7 @@ fn full_results_disk_loses_at_most_one_interval() {
         let (status, said) = run.wait();
         assert_eq!(status.code(), Some(1), "{engine}: {said}");
         let place_of = |words: &str| said.find(words).unwrap_or_else(|| panic!("{engine}: no {words} in {said}"));
-        assert!(place_of("out is full: nothing more is run") < place_of("FAILED in loop 1"), "{engine}: {said}");
+        assert!(place_of("out is full; the run stops") < place_of("FAILED in loop 1"), "{engine}: {said}");
         assert!(said.contains("1 trial not run (make room there"), "{engine}: {said}");
         let report = report(&place, &out);
         let reported = &report["trials"][0];
@@ -215,7 +215,7 @@ fn disk_too_small_for_the_record_is_refused_before_start() {
     let output = wait(run);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
-    assert!(words.contains("memory/out has no room for the 7 MiB that are held"), "{words}");
+    assert!(words.contains("memory/out has no room for the 7 MiB that rumba reserves"), "{words}");
     assert_eq!(std::fs::read_dir(memory.path()).unwrap().count(), 0, "nothing is left");
     assert!(place.is_clean());
 }
@@ -230,7 +230,7 @@ fn storage_smaller_than_the_log_is_refused_before_start() {
     let sets: Vec<&str> = sets.into_iter().flat_map(|set| ["--set", set]).collect();
     let output = ended(2, place.short_run("innodb", &sets).arg("--dry-run"));
     let words = text(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
-    assert!(words.contains("beside 1.00 GiB of log that it allocates at once"), "{words}");
+    assert!(words.contains("plus 1.00 GiB of log that it allocates at once"), "{words}");
     assert!(place.is_clean());
 }
 

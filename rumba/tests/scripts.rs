@@ -431,7 +431,7 @@ fn a_script_looks_at_what_is_given_for_its_options() {
     let error = interpreter.takes("broken", Some("y")).unwrap_err();
     assert_eq!(error.to_string(), "`sysbench.cmdline.options.broken' function failed: no");
     let error = run.load("sysbench.cmdline.options = { x = { 'X', 1, nil, 'y' } }").unwrap().declared().unwrap_err();
-    assert_eq!(error.to_string(), "what looks at the values of option x is no function");
+    assert_eq!(error.to_string(), "the validator of option x is not a function");
     assert!(run.load("").unwrap().takes("any", None).unwrap(), "it declares none");
 }
 

@@ -153,7 +153,7 @@ fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
     let mut command = place.short_run(engine, &["--set", &format!("server={server}")]);
     if engine == "mongodb" {
         // mongod accepts no smaller cache.
-        set(&mut command, &["cache=256MiB"]);
+        set(&mut command, ["cache=256MiB"]);
     }
     set(&mut command, more);
     let output = command.output().unwrap();

@@ -76,12 +76,15 @@ pub struct SettingError {
     pub problem: String,
     /// The remedy.
     pub remedy: String,
+    /// Whether the name is unknown, so that the fault is not in the value.
+    #[serde(default)]
+    pub is_unknown: bool,
 }
 
 impl SettingError {
     /// An error about `key`.
     pub fn new(key: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { key: key.into(), problem: problem.into(), remedy: remedy.into() }
+        Self { key: key.into(), problem: problem.into(), remedy: remedy.into(), is_unknown: false }
     }
 
     /// The error for an unknown name, with the nearest known one.
@@ -90,7 +93,7 @@ impl SettingError {
             Some(_) => crate::instead(key, known),
             None => format!("{whose} has no settings"),
         };
-        Self::new(key, format!("{whose} has no such setting"), remedy)
+        Self { is_unknown: true, ..Self::new(key, format!("{whose} has no such setting"), remedy) }
     }
 }
 

@@ -381,7 +381,7 @@ mod tests {
         let another = EngineConfig { durability: Durability::Sync, ..theirs.clone() };
         assert_eq!(codes(&[(&another, LOGGED), (&theirs, LOGGED)]), [""; 0], "they are alike as far as anybody knows");
         let says = || EngineTraits::new("SNAPSHOT", true, Reads::Buffered);
-        let reported = "of some engines it is not known, and of others it is, what a commit promises: myrocks; how large \
+        let reported = "it is unknown for some engines, and for others it is what a commit promises: myrocks; how large \
                     the cache is: myrocks";
         assert_eq!(unknown(&[side(&own, says()), side(&theirs, says())]).unwrap().message, reported);
         let silent =
@@ -402,14 +402,16 @@ mod tests {
         let says = || EngineTraits::new("SNAPSHOT", true, Reads::Buffered);
         let silent = || side(b, EngineTraits::default());
         let warning = unknown(&[side(a, says()), silent(), side(c, EngineTraits { reads: None, ..says() })]).unwrap();
-        let reported = "of some engines it is not known, and of others it is, how transactions are isolated: b; whether \
+        let reported = "it is unknown for some engines, and for others it is how transactions are isolated: b; whether \
                     commits go to a log: b; how files are read: b, c";
         assert_eq!((warning.code.as_str(), warning.message.as_str()), ("parity-unknown", reported));
         assert_eq!(unknown(&[side(a, says()), side(c, says())]), None);
         assert_eq!(unknown(&[silent(), silent()]), None, "they are alike as far as anybody knows");
         // A feature that the engine lacks, or that does not matter, need not be reported.
         let nothing = Side { has_cache: false, has_transactions: false, ..silent() };
-        assert!(unknown(&[side(a, says()), nothing]).unwrap().message.ends_with(" is, whether commits go to a log: b"));
+        assert!(
+            unknown(&[side(a, says()), nothing]).unwrap().message.ends_with(" it is whether commits go to a log: b")
+        );
         let synced = config("d", Durability::Sync);
         let synced = Side { has_cache: false, has_transactions: false, ..side(&synced, EngineTraits::default()) };
         assert_eq!(unknown(&[side(a, says()), synced]), None);

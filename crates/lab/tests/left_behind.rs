@@ -304,7 +304,7 @@ fn trial_that_emits_unreadable_events_is_ended_and_fails() {
     });
     let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };
     assert_eq!(phase, PhaseKind::Load);
-    assert!(cause.contains("cannot be read") && cause.contains("line 3 is no event"), "{cause}");
+    assert!(cause.contains("cannot be read") && cause.contains("line 3 is not an event"), "{cause}");
     assert!(!is_alive(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap()), "the trial works on");
     assert!(!place.trial("data").exists(), "its data is still there");
     assert!(leftovers::find(&place.ledger()).unwrap().is_empty());

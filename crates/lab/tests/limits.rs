@@ -301,7 +301,7 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
 /// unknown whether its processes have.
 #[test]
 #[needs(MemoryGroup, LoopDevice, StorageRates)]
-fn resources_of_other_namespaces_are_listed_until_the_user_removes_them() {
+fn other_namespaces_resources_stay_until_the_user_removes_them() {
     let time = ["unshare", "--time", "--boottime", "86400", "--fork", "--kill-child"];
     let container = ["unshare", "--pid", "--mount", "--mount-proc", "--fork"];
     for (through, backing) in [(&time[..], Backing::File), (&container, Backing::Tmpfs), (&container, Backing::File)] {

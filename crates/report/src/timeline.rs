@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn few_intervals_of_the_run_are_drawn_as_they_are_however_long_the_load() {
+    fn few_intervals_of_the_run_are_drawn_whole_after_a_long_load() {
         for load in [600, 7200] {
             let mut all = intervals(PhaseKind::Load, load, 0.0);
             all.extend(intervals(PhaseKind::Loop(1), 600, load as f64));

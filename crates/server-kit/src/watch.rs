@@ -270,7 +270,7 @@ mod tests {
         watch.kill();
         let reported = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
         assert!(reported.starts_with("connection: the server ended with signal: 9"), "{reported}");
-        assert!(reported.contains("Aborted connection 7\nwhere the log tells of no error it was killed"), "{reported}");
+        assert!(reported.contains("Aborted connection 7\nif its log has no error, it was killed"), "{reported}");
         assert!(reported.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{reported}");
     }
 

@@ -504,7 +504,8 @@ mod tests {
         let unconfirmed = [&ended[..ended.len() - 1], &[]].concat();
         let unknown =
             [&ended[..ended.len() - 1], &[(ended[ended.len() - 1].0, ended[ended.len() - 1].1, f64::NAN)]].concat();
-        for (other, why) in [(unconfirmed, "its search did not end"), (unknown, "a probe of its search cannot be told")]
+        for (other, why) in
+            [(unconfirmed, "its search did not end"), (unknown, "a probe of its search cannot be reported")]
         {
             let mut records = [of(1, &ended), of(2, &other)].concat();
             for record in records.iter_mut().filter(|record| record.plan.run.rate.is_some()) {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_is_given_up_after_its_retries_or_a_lost_connection() {
+    fn operation_is_given_up_after_retries_or_a_lost_connection() {
         let (mut retry, mut retries) = (Retry::new(2, 1), 0);
         let mut after = |error| block_on(retry.operation(&mut retries, error)).map(|again| (again, retries));
         for expected in [(true, 1), (true, 2), (false, 2)] {

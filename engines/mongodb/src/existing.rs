@@ -264,7 +264,7 @@ mod tests {
             })
         };
         let alone = Server::that_greets(alone, |_, _| None);
-        assert!(lacks_transactions(&mut control(&alone)).unwrap().contains("stands alone"));
+        assert!(lacks_transactions(&mut control(&alone)).unwrap().contains("not part of a replica set"));
     }
 
     /// Missing privileges were reported only after the load, with a role that does not grant them.

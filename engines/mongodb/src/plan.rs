@@ -286,7 +286,7 @@ mod tests {
             config.settings.0.insert("storageEngine".into(), Value::Text("inMemory".into()));
             config.cache = 1 << 30;
         });
-        assert!(other.contains("how inMemory is told its cache"), "{other}");
+        assert!(other.contains("how to set the cache of inMemory"), "{other}");
         let mmap = refused(Brand::MongoDb, |config| {
             config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
         });

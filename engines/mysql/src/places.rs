@@ -78,8 +78,8 @@ mod tests {
             ("a_plugin_of_tomorrow", "cache={path = /ssd}"),
         ] {
             let refused = require_within(name, place).unwrap_err();
-            assert!(refused.key == name && refused.problem.contains("not within the data directory"), "{refused:?}");
-            assert!(refused.remedy.contains("name a place within it"), "{refused:?}");
+            assert!(refused.key == name && refused.problem.contains("outside the data directory"), "{refused:?}");
+            assert!(refused.remedy.contains("name a place in the data directory"), "{refused:?}");
         }
     }
 

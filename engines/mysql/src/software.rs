@@ -273,6 +273,6 @@ mod tests {
     fn a_directory_without_a_server_says_what_was_looked_for() {
         let dir = tempfile::tempdir().unwrap();
         let error = Software::at(dir.path()).unwrap_err();
-        assert!(error.contains("mysqld or mariadbd"), "{error}");
+        assert!(error.contains("mysqld and mariadbd"), "{error}");
     }
 }

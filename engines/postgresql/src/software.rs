@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_directory_without_a_server_says_what_was_looked_for() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Software::at(dir.path()).unwrap_err().contains("no postgres in it"));
+        assert!(Software::at(dir.path()).unwrap_err().contains("postgres is neither in it"));
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
     assert_eq!(figure(&instance.debt(), "dead_tuples"), 5200.0);
     assert!(figure(&instance.debt(), "wal_since_checkpoint_bytes") < 1e6, "the checkpoint is owed");
     let unpaid = instance.unpaid().expect("dead rows");
-    assert!(unpaid.contains("public.t has 200 of the 1050 with which autovacuum begins"), "{unpaid}");
+    assert!(unpaid.contains("public.t has 200 of the 1050 that start autovacuum"), "{unpaid}");
     change("UPDATE t SET value = repeat('x', 900) WHERE id % 5 = 1", 7200.0);
     instance.drain().expect("drained");
     assert_eq!(vacuums(&*instance), settled + 1.0, "22% are above it");

@@ -208,7 +208,7 @@ mod tests {
         assert!(effective().differences(&requested("write_buffer_size", "4096")).is_empty());
         assert_eq!(
             effective().differences(&requested("write_buffer_size", "100")),
-            ["write_buffer_size: asked for 100, RocksDB runs with 4096"]
+            ["write_buffer_size: requested 100, but RocksDB runs with 4096"]
         );
         assert!(effective().differences(&requested("old_option", "1"))[0].contains("does not report it"));
     }

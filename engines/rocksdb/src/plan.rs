@@ -119,10 +119,10 @@ impl Plan {
 
     fn set_compression(&mut self, name: Option<&str>) -> Result<(), SettingError> {
         let Some(name) = name else { return Ok(()) };
-        let &(_, own) = COMPRESSIONS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| SettingError::unknown(name, "compression", COMPRESSIONS.iter().map(|(known, _)| *known)))?;
+        let &(_, own) = COMPRESSIONS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let remedy = rumba_engine_api::instead(name, COMPRESSIONS.iter().map(|(known, _)| *known));
+            SettingError::new("compression", format!("rocksdb has no `{name}`"), remedy)
+        })?;
         if name == "none" {
             self.put(Group::Family, "compression", own);
         } else {

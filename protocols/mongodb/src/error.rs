@@ -146,7 +146,7 @@ mod tests {
         let full = Refusal { code: 14031, message: b"no room", ..Refusal::default() };
         assert!(matches!(MongoError::refused(&full).during("insert"), EngineError::DiskFull(_)));
         let unsure = Refusal { code: 64, message: b"waiting", of_concern: true, ..Refusal::default() };
-        assert!(MongoError::refused(&unsure).to_string().contains("not as surely"));
+        assert!(MongoError::refused(&unsure).to_string().contains("not with the requested write concern"));
     }
 
     #[test]

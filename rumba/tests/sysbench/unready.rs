@@ -32,7 +32,7 @@ fn has_all(line: &str, parts: &[&str]) {
 
 /// All that was reported was that the threads failed to initialize in time.
 #[test]
-fn silent_and_absent_servers_are_named_with_the_stage_and_the_clients() {
+fn silent_and_absent_servers_are_named_with_stage_and_clients() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let (_, port) = address.split_once(':').unwrap();
@@ -43,7 +43,7 @@ fn silent_and_absent_servers_are_named_with_the_stage_and_the_clients() {
     for (options, stage) in
         [(&mysql[..], "the greeting"), (&pgsql, "the answer to the TLS request"), (&plain, "the answer to the login")]
     {
-        let awaited = format!("waiting for {stage} of {address}: nothing came within 0.9 s");
+        let awaited = format!("waiting for {stage} of {address}: no answer within 0.9 s");
         has_all(&refusal(options, 4), &[&awaited, "; 0 of 4 clients had connected"]);
     }
     // Its queue of connections is full, so the kernel answers no further attempt.

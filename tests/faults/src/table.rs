@@ -51,7 +51,7 @@ const LIMITS: &[Limit] = Limit::ALL;
 const NONE: &[Limit] = Limit::NONE;
 
 const INTERRUPTED: Answers = Answers {
-    seen: &[&["what was measured is kept"]],
+    seen: &[&["all measurements so far are kept"]],
     exit: &[Exit::Code(130)],
     kept: RequiredResults::Until(&["interrupted"]),
     left: AllowedLeftovers::Nothing,

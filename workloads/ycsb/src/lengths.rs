@@ -156,16 +156,16 @@ mod tests {
     #[test]
     fn what_is_no_histogram_is_refused_in_words() {
         for (text, words) in [
-            ("", "`` is no length with its weight"),
-            ("10", "`10` is no length with its weight"),
-            ("10:x", "`10:x` is no length with its weight"),
-            ("10:-1", "no length with its weight"),
+            ("", "`` is not a length with its weight"),
+            ("10", "`10` is not a length with its weight"),
+            ("10:x", "`10:x` is not a length with its weight"),
+            ("10:-1", "not a length with its weight"),
             ("10:0", "no length has a weight"),
             ("0:1", "0 bytes are too many or too few"),
             ("70000:1", "70000 bytes are too many or too few"),
             ("BlockSize", "`BlockSize` is missing"),
-            ("BlockSize x 0 1", "`x` is no size of a bucket"),
-            ("BlockSize 8 0", "`0` is no length with its weight"),
+            ("BlockSize x 0 1", "`x` is not a bucket size"),
+            ("BlockSize 8 0", "`0` is not a length with its weight"),
         ] {
             let error = Histogram::parse(text, LONGEST).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -306,7 +306,7 @@ mod tests {
             assert!(error.remedy.contains("10:3,100:1") && error.remedy.contains("another fieldlengthdistribution"));
         }
         let named = refused(&[(HISTOGRAM, text("hist.txt"))]);
-        assert_eq!(named.problem, "`hist.txt` is no length with its weight");
+        assert_eq!(named.problem, "`hist.txt` is not a length with its weight");
         assert!(named.remedy.contains("the text of the original's file, not its name"), "{named}");
     }
 

@@ -259,7 +259,7 @@ mod tests {
         assert!(lost(5, 1).unwrap().contains("write 4 is gone"));
         assert!(lost(0, 0).unwrap().contains("writer 5's write 4 is gone"));
         assert!(lost(4, 77).is_some(), "an earlier process's");
-        assert!(lost(7, 1).unwrap().contains("has failed"));
+        assert!(lost(7, 1).unwrap().contains("reported as failed"));
         clients[0].acknowledged(Write::new(SLOT, FIELD..FIELD + 1, 5, 200), 210);
         assert!(lost_of(&clients, 6, 9).unwrap().contains("writer 5's write 5 is gone"));
         assert_eq!(lost_of(&clients, 5, 5), None);

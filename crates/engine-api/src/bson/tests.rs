@@ -38,7 +38,7 @@ fn what_was_written_is_read() {
     let written = one_of_each();
     let document = Document::new(written.get().bytes()).unwrap();
     let get = |name: &str| document.get(name).unwrap().unwrap();
-    assert_eq!((get("int"), get("small"), get("double")), (Value::Int(-7), Value::Int(7), Value::Double(1.5)));
+    assert_eq!((get("int"), get("small"), get("double")), (Value::Int(-7), Value::Int32(7), Value::Double(1.5)));
     assert_eq!((get("bool"), get("null")), (Value::Bool(true), Value::Null));
     assert_eq!((get("text"), get("binary")), (Value::Text("täxt".as_bytes()), Value::Binary(&[0, 1, 2])));
     let Value::Document(inner) = get("document") else { panic!("a document") };
@@ -55,9 +55,7 @@ fn what_was_written_is_read() {
             of.value(std::str::from_utf8(name).unwrap(), value);
         }
     });
-    // The copy writes the 32-bit integer with 64 bits, which takes four more bytes.
-    assert_eq!(copy.get().bytes().len(), written.get().bytes().len() + 4);
-    assert_eq!(format!("{copy:?}"), format!("{written:?}"));
+    assert_eq!(copy.get(), written.get());
     assert!(format!("{copy:?}").starts_with("{ \"int\": -7, \"small\": 7, \"double\": 1.5, \"bool\": true"));
 }
 

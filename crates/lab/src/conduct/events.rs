@@ -59,10 +59,10 @@ mod tests {
         let finished = r#"{"event":"finished"}"#;
         assert_eq!(reported(format!("{finished}\n{finished}\n").as_bytes()), (2, None));
         for (line, words) in [
-            (&br#"{"event":"finishes"}"#[..], "line 2 is no event (unknown variant `finishes`"),
+            (&br#"{"event":"finishes"}"#[..], "line 2 is not an event (unknown variant `finishes`"),
             (b"Segmentation fault", "`Segmentation fault`"),
-            (b"", "line 2 is no event"),
-            (b"\xff\xfe", "line 2 is no event"),
+            (b"", "line 2 is not an event"),
+            (b"\xff\xfe", "line 2 is not an event"),
         ] {
             let lines = [finished.as_bytes(), line, finished.as_bytes(), b""].join(&b'\n');
             let (read, why) = reported(&lines);

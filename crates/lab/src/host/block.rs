@@ -201,10 +201,7 @@ mod tests {
         let none = why_uncounted(&device, &rows(0, 0), None);
         assert_eq!(none.unwrap(), "the driver of nvme0n1p1 counts neither reads nor writes in /proc/diskstats");
         let off = why_uncounted(&device, &rows(7, 7), Some(Path::new("/sys/x/queue/iostats")));
-        assert_eq!(
-            off.unwrap(),
-            "nvme0n1p1 does not count what it reads and writes; as root: echo 1 > /sys/x/queue/iostats"
-        );
+        assert_eq!(off.unwrap(), "the kernel does not count I/O on nvme0n1p1; as root: echo 1 > /sys/x/queue/iostats");
     }
 
     #[test]

@@ -361,7 +361,7 @@ fn unknown_resource_kind_is_reported_and_left_in_place() {
     let path = host.leave("data");
     assert_eq!(host.ledger.leftovers(&[]).unwrap().len(), 0);
     let unreadable = host.ledger.unreadable(&[]).unwrap();
-    assert!(unreadable[0].to_string().contains("lists a `data-directory`"), "{unreadable:?}");
+    assert!(unreadable[0].to_string().contains("lists an unknown kind `data-directory`"), "{unreadable:?}");
     assert!(path.join("data/table").exists());
     assert_eq!((host.entries(), host.leftovers().len()), (1, 1), "it stays listed for those who know it");
 }

@@ -122,7 +122,7 @@ impl Rumba<'_> {
                 ("trials of two builds cannot be repeats of each other", format!("the build of commit {commit}"))
             }
             // It may be built from the same sources, but rumba cannot know.
-            None => ("rumba cannot know whether both measure alike", "the program that began".to_owned()),
+            None => ("rumba cannot know whether both measure alike", "the program that started the run".to_owned()),
         };
         let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
         format!("{why}: continue with {with}{program}, or run the experiment again into another directory")
@@ -241,10 +241,13 @@ mod tests {
         for (build, why) in [(Some(&unknown), "no repository"), (None, "they do not say it")] {
             let then = Rumba { version: "0.1.0", build };
             assert!(!then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&of_commit("a")) }));
-            assert_eq!(then.to_string(), format!("a build of rumba 0.1.0 whose commit is not known: {why}"));
+            assert_eq!(then.to_string(), format!("a build of rumba 0.1.0 with an unknown commit: {why}"));
             let remedy = then.to_go_on_with(PROGRAM);
-            assert!(remedy.contains("the program that began (a program of 7 bytes, written at 2024"), "{remedy}");
-            assert!(remedy.ends_with("or run the experiment anew into another directory"), "{remedy}");
+            assert!(
+                remedy.contains("the program that started the run (a program of 7 bytes, written at 2024"),
+                "{remedy}"
+            );
+            assert!(remedy.ends_with("or run the experiment again into another directory"), "{remedy}");
             assert!(!remedy.contains("two builds") && !then.to_go_on_with(None).contains("two builds"), "{remedy}");
             assert!(then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&unknown) }), "their programs tell");
         }
@@ -272,7 +275,7 @@ mod tests {
             let read = Results { rumba: "0.0.1".to_owned(), ..samples::results(Vec::new()) };
             let problem = refuse_other_rumba(&read, &of_commit("a"), &resume).unwrap_err();
             let whose =
-                "these results were begun by a build of rumba 0.0.1 whose commit is not known: they do not say it; ";
+                "these results were begun by a build of rumba 0.0.1 with an unknown commit: they do not say it; ";
             assert!(problem.to_string().starts_with(whose), "{problem}");
             let RunError::Mistake { remedy, .. } = problem else { panic!("{problem}") };
             remedy
@@ -280,10 +283,15 @@ mod tests {
         let own = |text: &str| BTreeMap::from([(OWN_PROGRAM.to_owned(), text.to_owned())]);
         let reported = refused(own("a program of 7 bytes, written at 2024-01-01T00:00:00Z"));
         assert!(
-            reported.contains("the program that began (a program of 7 bytes, written at 2024-01-01T00:00:00Z), or"),
+            reported.contains(
+                "the program that started the run (a program of 7 bytes, written at 2024-01-01T00:00:00Z), or"
+            ),
             "{reported}"
         );
         let unreported = refused(BTreeMap::from([("rocksdb".to_owned(), "9.10".to_owned())]));
-        assert!(unreported.contains("go on with the program that began, or"), "an engine is no rumba: {unreported}");
+        assert!(
+            unreported.contains("continue with the program that started the run, or"),
+            "an engine is no rumba: {unreported}"
+        );
     }
 }

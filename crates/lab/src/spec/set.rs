@@ -96,7 +96,7 @@ fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result
         let known = registry.engine_names();
         return Err(SpecError::new(
             origin,
-            format!("there is no engine `{engine}`"),
+            format!("unknown engine `{engine}`"),
             format!("{} (`rumba engines` lists them)", Registry::suggest(engine, &known)),
         ));
     }

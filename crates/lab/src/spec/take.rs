@@ -185,7 +185,6 @@ pub fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecEr
             place = inner.get(rest).or(place);
         }
     }
-    let unknown = error.problem.contains("of this name");
-    let origin = place.map_or(&fallback.origin, |node| if unknown { &node.key_origin } else { &node.origin });
+    let origin = place.map_or(&fallback.origin, |node| if error.is_unknown { &node.key_origin } else { &node.origin });
     SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }

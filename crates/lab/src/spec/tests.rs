@@ -72,8 +72,8 @@ fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
 fn acid_verification_is_refused_for_workloads_without_one() {
     let refused = |set: &[&str]| with(GOOD, set).unwrap_err();
     let error = refused(&["verify=acid"]);
-    assert!(error.problem.contains("has no proof of what transactions are promised"), "{error}");
-    assert!(refused(&["crash=1s"]).problem.contains("without verify = \"acid\""));
+    assert!(error.problem.contains("has no test of transaction guarantees"), "{error}");
+    assert!(refused(&["crash=1s"]).problem.contains("it needs verify = \"acid\""));
     assert!(refused(&["verify=most"]).remedy.contains("\"acid\""));
     assert!(!with(GOOD, &["verify=false"]).unwrap().run.verify);
     let run = with(GOOD, &["verify=true"]).unwrap().run;
@@ -217,7 +217,7 @@ fn what_cannot_run_is_refused_before_anything_is_created() {
     // Guards against finding an unsupported dialect only after the server has started.
     let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
     assert_eq!(place, "e.toml:13:7");
-    assert_eq!(problem, "linkbench does not serve innodb, whose sessions speak SQL of MySQL");
+    assert_eq!(problem, "linkbench does not support innodb, whose sessions use SQL of MySQL");
     assert!(remedy.ends_with("linkbench serves: keys and values, SQL of SQLite"), "{remedy}");
     read(&GOOD.replacen("use = \"rocksdb\"", "use = \"sqlite\"", 1)).unwrap();
     let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"plain\"");
@@ -459,7 +459,7 @@ fn two_tests_of_one_name_are_refused() {
     let (place, problem, remedy) = mistake("maxid1 = 1_000", "suite_again = true");
     assert_eq!(
         (place.as_str(), problem.as_str()),
-        ("e.toml:3:11", "two of its tests are called `reads`, and would be told as repeats of one")
+        ("e.toml:3:11", "two of its tests are called `reads`, so rumba would report them as repeats of one")
     );
     assert!(remedy.contains("repeats = 2"), "{remedy}");
     assert!(read(&GOOD.replace("maxid1 = 1_000", "suite = true")).is_ok());
@@ -531,12 +531,12 @@ fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
         assert!(found.len() < 2, "{found:?}");
         found.into_iter().next().map(|warning| (warning.message, warning.remedy))
     };
-    let message = "the loops are 6 intervals long: whether they were steady can be told of 12 or more";
+    let message = "the loops are 6 intervals long; rumba needs 12 or more to judge whether they were steady";
     let reported = |message: &str, remedy: &str| Some((message.to_owned(), remedy.to_owned()));
     let shorter = "set interval = \"100ms\", or run longer loops";
     assert_eq!(warned(&["loops=2", "loop=3s"]), reported(message, shorter));
     assert_eq!(warned(&["loops=2", "loop=30s", "interval=10s"]), reported(message, shorter));
-    let too_short = "the loops are 1 interval long: whether they were steady can be told of 12 or more";
+    let too_short = "the loops are 1 interval long; rumba needs 12 or more to judge whether they were steady";
     assert_eq!(warned(&["loops=1", "loop=500ms"]), reported(too_short, "run longer loops"), "100 ms would be five");
     assert_eq!(warned(&["loops=2", "loop=6s"]), None);
     assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as told");
@@ -555,7 +555,10 @@ fn duplicate_clients_and_too_short_stall_bound_are_refused() {
     let (_, problem, _) = mistake("clients = [1, 8]", "clients = [8, \"1..64 x2\"]");
     assert_eq!(problem, "clients has 8 twice");
     let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = \"1..64\"");
-    assert_eq!((place.as_str(), problem.as_str()), ("e.toml:8:11", "clients is `1..64`, which is no ladder"));
+    assert_eq!(
+        (place.as_str(), problem.as_str()),
+        ("e.toml:8:11", "invalid clients `1..64`; expected a number, a list such as [1, 8], or a range")
+    );
     assert!(remedy.contains("\"1..1024 x2\""), "{remedy}");
     for short in ["1ms", "4999ms"] {
         let error = with(GOOD, &[&format!("stall={short}")]).unwrap_err();

@@ -233,7 +233,7 @@ fn a_bad_byte_in_a_text_of_a_record_is_said_and_all_else_read() {
     let (trials, reported) = written.read();
     assert_eq!(trials[0].record.plan.workload, "li\u{fffd}kbench");
     assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Done, 2));
-    assert!(reported[0].contains(&format!("record.json line {line} holds bytes that are no text")), "{reported:?}");
+    assert!(reported[0].contains(&format!("record.json line {line} has bytes that are not UTF-8")), "{reported:?}");
 }
 
 #[test]
@@ -247,10 +247,7 @@ fn a_record_that_cannot_be_read_leaves_the_trial_its_intervals() {
         let (trials, reported) = written.read();
         assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Running, 2));
         assert_eq!(trials[0].record.plan, trial_plan());
-        assert!(
-            reported.len() == 1 && reported[0].contains("record.json cannot be read, what is left"),
-            "{reported:?}"
-        );
+        assert!(reported.len() == 1 && reported[0].contains("record.json cannot be read, so only"), "{reported:?}");
     }
 }
 
@@ -260,7 +257,7 @@ fn damaged_experiment_is_reported_as_claims_are_not_judged() {
     let toml = written.dir.path().join("experiment.toml");
     written.spoil(&toml, 1, "claim");
     let (_, reported) = written.read();
-    assert!(reported[0].starts_with("experiment.toml line 1 holds bytes that are no text"), "{reported:?}");
+    assert!(reported[0].starts_with("experiment.toml line 1 has bytes that are not UTF-8"), "{reported:?}");
     fs::write(&toml, "[[claim]\n").unwrap();
     let (_, reported) = written.read();
     assert!(reported[0].starts_with("experiment.toml is damaged, and its claims are not judged: "), "{reported:?}");

@@ -238,7 +238,7 @@ mod tests {
         spent.others_cpu_s = Metric::absent("no /proc");
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
         spent.others_cpu_s = Metric::Value(2.1);
-        assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("whom the kernel worked for"));
+        assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("so the kernel's work cannot be assigned"));
         assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
     }
 
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(of(2.5, 2.0), (Metric::Value(2.5), Metric::Value(0.5)));
         assert_eq!(of(1.96875, 2.0), (Metric::Value(2.0), Metric::Value(0.0)), "ticks that are cut off");
         let (host, uncharged) = of(1.5, 2.0);
-        assert!(host.reason().unwrap().contains("1.50 s for the trial, whose processes are charged with 2.00 s"));
+        assert!(host.reason().unwrap().contains("1.50 s for the trial, but its processes are charged 2.00 s"));
         assert!(uncharged.reason().is_some(), "nothing is known of what nobody is charged with");
         assert!(of(-0.5, 2.0).0.reason().is_some(), "a negative figure is none");
     }

@@ -382,7 +382,8 @@ mod tests {
             }
             warm.found(&uncounted).lacking
         };
-        let short = "all levels, with all else that the device took: 15.0 MiB written of the 16.0 MiB that must pass";
+        let short =
+            "all levels, together with all other device writes: 15.0 MiB written of the 16.0 MiB that must pass";
         assert_eq!(found(15.0), [short]);
         assert_eq!(found(16.0), [""; 0]);
     }
@@ -427,7 +428,7 @@ mod tests {
             "{warning:?}"
         );
         let longest = reported(&found, 120.0).unwrap();
-        assert_eq!(longest.remedy, "read the change over the loops, which three repeats and more tell together");
+        assert_eq!(longest.remedy, "read the change over the loops, which three or more repeats show together");
         let moving = Found { lacking: vec!["operations/s still rise".to_owned()], ..found };
         assert_eq!(reported(&moving, 30.0).unwrap().code, "warmup-not-steady", "the known one of the two is reported");
     }

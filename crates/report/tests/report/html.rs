@@ -96,7 +96,7 @@ fn load_is_shown_with_each_client_count_that_started_from_it() {
 }
 
 #[test]
-fn engines_are_called_by_what_differs_with_the_versions_that_are_compared() {
+fn engines_are_named_by_what_differs_and_by_versions() {
     let page_of = |engines: &[(&'static str, &str, Option<&str>)]| {
         let shapes: Vec<Shape> = engines.iter().map(|(name, ..)| Shape { name, ..BTREE }).collect();
         let mut results = results(&shapes, Plan { clients: &[4], repeats: 1, loops: 1, loop_s: 10 });

@@ -24,7 +24,7 @@ fn a_whole_run() {
 }
 
 #[test]
-fn a_suite_begins_with_the_range_of_its_tests_and_the_costs_of_the_slower_ones() {
+fn suite_begins_with_its_range_and_the_costs_of_slower_tests() {
     let text = printed(&suite());
     let (_, relative) = text.split_once("Relative to innodb").unwrap();
     let lines: Vec<&str> = relative.lines().skip(1).take(2).collect();

@@ -186,7 +186,7 @@ mod tests {
         assert!(enough[0].reason.contains("ops_per_s is 0.800 of the base"), "{}", enough[0].reason);
         let few = found(&runs(4, 100.0), &runs(4, 80.0));
         assert!(few.iter().all(|gated| gated.verdict == Found::Undecided), "{few:?}");
-        assert!(few[0].reason.contains("by itself"), "{}", few[0].reason);
+        assert!(few[0].reason.contains("of the base alone"), "{}", few[0].reason);
     }
 
     #[test]
@@ -212,8 +212,8 @@ mod tests {
         let (base, other) = (runs(7, 100.0), served(&[80.0, 80.0, 98.0, 80.0, 98.0, 80.0, 80.0]));
         let apart = of_loops(&base, &other);
         assert_eq!(apart.verdict, Found::Undecided, "{}", apart.reason);
-        assert!(apart.reason.starts_with("of the loops: ops_per_s is 0.797 of the base by itself"), "{}", apart.reason);
-        let reported = " headlines together; more repeats would tell; the runs did not take turns";
+        assert!(apart.reason.starts_with("of the loops: ops_per_s is 0.797 of the base alone"), "{}", apart.reason);
+        let reported = " headlines together; more repeats would decide; the runs did not take turns";
         assert!(apart.reason.contains(reported), "{}", apart.reason);
         let (base, other) = taking_turns(base, other);
         assert_eq!(of_loops(&base, &other).verdict, Found::Holds, "in turns");

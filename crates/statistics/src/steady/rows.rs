@@ -125,7 +125,7 @@ mod tests {
                 let why = "whether the loops were steady (within 10%) is undecided: operations/s changed by +8.0% (95%: \
                            -7.8 to +23.8%)";
                 assert_eq!(warning.message, why, "what is written of each operation stays the same");
-                assert!(warning.remedy.contains("three repeats and more"), "{}", warning.remedy);
+                assert!(warning.remedy.contains("three or more repeats"), "{}", warning.remedy);
             }
         }
         // Only two of three repeats have a trend, so that no three share it, and a fourth repeat is not suggested.

@@ -24,7 +24,7 @@ fn file(path: &Path) -> Arc<File> {
 }
 
 #[test]
-fn sums_outlive_their_writers_and_go_to_another_process_whole_or_not_at_all() {
+fn sums_outlive_their_writers_and_are_restored_whole_or_not() {
     let here = ledger();
     let (mut one, mut two) = (here.open(), here.open());
     one.add(Of::Rows as usize, 3);

@@ -161,7 +161,7 @@ fn a_setting_that_rocksdb_changes_is_an_error_that_names_it() {
     // RocksDB raises values below 64 KiB (SanitizeOptions).
     let config = config_with([("write_buffer_size", Value::Int(1000)), ("arena_block_size", Value::Int(512))]);
     let error = RocksDb.open(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();
-    assert!(error.to_string().contains("write_buffer_size: asked for 1000, RocksDB runs with 65536"), "{error}");
+    assert!(error.to_string().contains("write_buffer_size: requested 1000, but RocksDB runs with 65536"), "{error}");
 }
 
 #[test]

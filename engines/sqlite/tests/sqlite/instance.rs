@@ -157,7 +157,7 @@ fn a_setting_that_does_not_take_effect_is_an_error_at_open() {
     else {
         panic!("a smaller map was taken silently");
     };
-    assert!(error.to_string().contains("asked for mmap_size = 1099511627776, in force is"), "{error}");
+    assert!(error.to_string().contains("requested mmap_size = 1099511627776, but"), "{error}");
 }
 
 #[test]

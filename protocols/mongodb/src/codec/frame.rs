@@ -135,7 +135,7 @@ mod tests {
         }
         let whole = message();
         for (at, byte, why) in
-            [(12, 1, "no OP_MSG"), (HEADER, 2, "flags"), (HEADER + 1, 1, "flags"), (HEADER + 4, 1, "begin")]
+            [(12, 1, "not OP_MSG"), (HEADER, 2, "flags"), (HEADER + 1, 1, "flags"), (HEADER + 4, 1, "begin")]
         {
             let mut bytes = whole.clone();
             bytes[at] = byte;

@@ -327,6 +327,6 @@ fn a_server_that_says_nothing_is_named_with_the_stage() {
     let _listener = UnixListener::bind(&socket).unwrap();
     let silent = no_user(Address::Socket(socket.clone()));
     let error = Admin::connect(&silent, Duration::from_millis(200)).err().unwrap().to_string();
-    let expected = format!("waiting for the greeting of {}: nothing came within ", socket.display());
+    let expected = format!("waiting for the greeting of {}: no answer within ", socket.display());
     assert!(error.starts_with(&expected), "{error}");
 }

@@ -117,7 +117,7 @@ fn tls_connection_works_and_is_verified_on_request() {
     assert!(matches!(error, PgError::Transport(_)) && error.to_string().contains("TLS: "), "{error}");
     assert!(Admin::connect(&Target { tls: Tls::Preferred, ..local(&server) }, TIMEOUT).is_ok(), "over a socket, plain");
     let socket = refused(&Target { tls: Tls::Required, ..local(&server) });
-    assert!(socket.contains("over a socket"), "{socket}");
+    assert!(socket.contains("does not encrypt a socket"), "{socket}");
 }
 
 /// `PGOPTIONS` and its like were ignored.

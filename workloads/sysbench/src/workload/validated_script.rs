@@ -379,7 +379,7 @@ mod tests {
         let both = [("tables", Value::Int(3)), ("options", Value::Text("--tables=4".to_owned()))];
         assert!(named::declared(&settings(&both)).unwrap_err().problem.contains("`--tables=4` of options"));
         let twice = [("table-size", Value::Int(3)), ("table_size", Value::Int(4))];
-        assert!(named::declared(&settings(&twice)).unwrap_err().problem.contains("`table-size` says the same"));
+        assert!(named::declared(&settings(&twice)).unwrap_err().problem.contains("`table-size` already sets the same"));
     }
 
     #[test]

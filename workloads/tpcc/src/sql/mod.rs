@@ -121,7 +121,7 @@ mod tests {
                 match (&found, expected) {
                     (Err(reported), Err(shown)) => {
                         assert!(
-                            reported.starts_with(&format!("i_price: {shown} is no number")),
+                            reported.starts_with(&format!("i_price: {shown} is not a 64-bit number")),
                             "{dialect:?}: {reported}"
                         );
                     }

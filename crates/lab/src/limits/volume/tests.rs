@@ -25,6 +25,6 @@ fn note_of_a_non_loop_device_is_refused_and_nothing_is_written() {
     fs::write(path.join("device.json"), note).unwrap();
     let leftovers = ledger.leftovers(&[KIND]).unwrap();
     let error = ledger.clean(&leftovers[0]).unwrap_err().to_string();
-    assert!(error.contains("device.json") && error.contains("is no loop device"), "{error}");
+    assert!(error.contains("device.json") && error.contains("is not a loop device"), "{error}");
     assert_eq!(fs::read_to_string(place.join("precious")).unwrap(), "mine");
 }

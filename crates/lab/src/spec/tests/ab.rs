@@ -107,7 +107,7 @@ fn other_differences_are_named_with_both_values() {
 fn unmatched_engine_is_refused_unless_each_side_has_one() {
     let more = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\n";
     let error = ab(GOOD, &more, &[], &[]).unwrap_err();
-    assert_eq!(error.problem, "myrocks is in the second file alone, so that there is nothing to compare it with");
+    assert_eq!(error.problem, "myrocks is only in the second file, so it has no counterpart");
     assert_eq!(pairs(&ab(GOOD, &more, &["rocks"], &[]).unwrap()).len(), 2);
     let one = ab(GOOD, &more, &["base/rocks.4k", "other/myrocks"], &[]).unwrap();
     assert_eq!(pairs(&one), [("base/rocks[page_size=4k]", "other/myrocks")]);
@@ -156,7 +156,7 @@ fn engines_of_one_experiment_are_compared_in_turns() {
     assert_eq!(problem(against(&["rocksdb"], &["rocksdb"], &[])), "rocksdb is to be compared with itself");
     let uneven = against(&["rocksdb.zstd", "rocksdb.none", "rocksdb"], &["myrocks", "myrocks.zstd"], &[]);
     assert_eq!(problem(uneven), "3 engines against 2");
-    assert!(problem(against(&["rocksdb"], &["nothing"], &[])).contains("there is no engine `nothing`"));
+    assert!(problem(against(&["rocksdb"], &["nothing"], &[])).contains("unknown engine `nothing`"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_claim_that_nothing_could_refute_is_refused_at_its_line() {
     let claim = |holds: &str| format!("{GOOD}[[claim]]\ntext = \"it runs\"\nholds = '{holds}'\n");
     let error = read(&claim("ops_per_s(\"rocks.4k\", 8) > 0")).unwrap_err();
     assert_eq!(error.place().as_deref(), Some("e.toml:19:10"), "{error}");
-    assert!(error.problem.contains("true of any data"), "{}", error.problem);
+    assert!(error.problem.contains("true for any data"), "{}", error.problem);
     assert!(read(&claim("retries_per_op(\"rocks.4k\", 8) > 0")).is_ok(), "there may be none");
 }
 

@@ -198,7 +198,7 @@ fn the_cache_of_an_existing_server_is_known_nowhere() {
         let reported =
             |code: &str| warnings.iter().find(|warning| warning.code == code).map(|warning| &*warning.message);
         assert_eq!(reported("cache-differs"), None);
-        let unknown = "of some engines it is not known, and of others it is, what a commit promises: theirs; how large \
+        let unknown = "it is unknown for some engines, and for others it is what a commit promises: theirs; how large \
                        the cache is: theirs";
         assert_eq!(reported("parity-unknown"), Some(unknown));
         let page_cache = reported("page-cache").unwrap();

@@ -71,8 +71,8 @@ fn rate_search_is_parsed_and_its_trials_start_from_one_load() {
     let search = run(&["rate=max(p99 < 10ms)"]).search.unwrap();
     assert_eq!(search.to_string(), "max(p99 < 10 ms)");
     for (rate, part) in [
-        ("rate=fast", "no rate"),
-        ("rate=max(p98 < 10ms)", "`p98`, which is no percentile"),
+        ("rate=fast", "invalid rate `fast`"),
+        ("rate=max(p98 < 10ms)", "`p98`, which is not a percentile"),
         ("rate=max(p99 < 10)", "rate: "),
         ("rate=max(p99 < 0ms)", "no time"),
     ] {

@@ -13,7 +13,7 @@ fn starts_follow_their_load_and_appear_in_directory_names() {
     assert_eq!(planned(&["starts=1"]), planned(&[]));
     for (set, reported) in [
         (&["starts=2", "repeats_from=kept"][..], "the repeats are themselves starts of one load"),
-        (&["starts=2", "rate=max(p99 < 10ms)"], "with probes of its own"),
+        (&["starts=2", "rate=max(p99 < 10ms)"], "with its own probes"),
         (&["starts=0"], "starts"),
     ] {
         let error = with(GOOD, set).unwrap_err();

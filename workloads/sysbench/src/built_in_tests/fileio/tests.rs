@@ -216,7 +216,7 @@ fn what_cannot_be_validated_is_refused() {
         (("file-block-size", "12"), "needs a --file-block-size of 13 or more: a checksum is part of each block"),
         (
             ("file-num", "3"),
-            "needs files of whole blocks, and 87381 bytes are none of 16384: change --file-total-size or --file-num",
+            "needs files of whole blocks, and 87381 bytes are not a multiple of 16384: change --file-total-size or --file-num",
         ),
         (("file-io-mode", "async"), "cannot be used with --file-io-mode=async: requests of a thread share one buffer"),
         (("threads", "17"), "needs a block for each thread: there are 16 for 17 threads"),
