@@ -91,9 +91,9 @@ impl Pace for Paused {
 fn a_client_with_its_interpreter_is_small() {
     // The memory of interpreters is allocated for several of them at once.
     const CLIENTS: usize = 40;
-    // 176,200 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
+    // 177,100 are counted. When malloc allocated LuaJIT's pieces, its headers took some 20,000 more, which are not
     // counted here.
-    const MOST: i64 = 177_000;
+    const MOST: i64 = 178_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let cells = Arc::new(Cells::new(1));
