@@ -30,6 +30,8 @@ const NAMES: Record<string, string> = {
 
 /** Links to the sections of a page. They leave the URL's hash alone, because it holds the reader's choices. */
 export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
+  // The section that a link led to, until the reader moves on. Charts above it that are drawn later would push it away.
+  let target = "";
   const sections = [...page.querySelectorAll<HTMLElement>("section[id]")].filter(({ id }) => id in NAMES);
   const links = new Map(
     sections.map(({ id }) => {
@@ -38,6 +40,7 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
         const section = document.getElementById(id);
         section?.scrollIntoView();
         section?.querySelector("h2")?.focus({ preventScroll: true });
+        target = id;
       };
       return [id, h("a", { href: `#${id}`, click: go }, NAMES[id] ?? id)] as const;
     }),
@@ -64,6 +67,15 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
     });
   };
   addEventListener("scroll", later, { passive: true, signal });
+  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(kind, () => (target = ""), { capture: true, passive: true, signal });
+  }
+  const resized = new ResizeObserver(() => {
+    if (target !== "") document.getElementById(target)?.scrollIntoView();
+    later();
+  });
+  resized.observe(page);
+  signal.addEventListener("abort", () => resized.disconnect());
   later();
   return nav;
 }
