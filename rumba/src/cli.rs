@@ -280,13 +280,7 @@ pub struct ReportArgs {
     /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write each picture of the page as an SVG file; needs chromium
-    #[arg(long, value_name = "DIR")]
-    pub svg: Option<PathBuf>,
-    /// Write each picture of the page as a PNG file; needs chromium
-    #[arg(long, value_name = "DIR")]
-    pub png: Option<PathBuf>,
-    /// Output format [default: table, or nothing with --html, --svg or --png]
+    /// Output format [default: table, or only the page with --html]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/report.schema.json): --format json
@@ -316,8 +310,7 @@ impl ReportArgs {
     /// The format to print, if anything is to be printed.
     pub fn format(&self) -> Option<Format> {
         let chosen = if self.json { Some(Format::Json) } else { self.format };
-        let writes = self.html.is_some() || self.svg.is_some() || self.png.is_some();
-        chosen.or((!writes).then_some(Format::Table))
+        chosen.or(self.html.is_none().then_some(Format::Table))
     }
 }
 

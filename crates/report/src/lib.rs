@@ -15,7 +15,6 @@ mod labels;
 mod marks;
 mod opening;
 mod packed;
-mod pictures;
 mod server;
 mod tables;
 mod timeline;
@@ -29,7 +28,6 @@ pub use history::{HistoryDocument, history_csv, history_json, history_markdown, 
 pub use html::{LivePage, html, html_with, live_html, page_data};
 pub use json::{ComparisonDocument, Document, comparison_json, comparison_schema, json, schema};
 pub use opening::{Opening, opening};
-pub use pictures::{Picture, PicturesAs};
 pub use tables::markdown::{comparison_markdown, markdown};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

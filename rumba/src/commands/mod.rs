@@ -17,7 +17,6 @@ pub mod engines;
 pub mod history;
 mod live;
 pub mod null_server;
-pub mod pictures;
 pub mod reference;
 pub mod report;
 pub mod reproduce;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
 use rumba_lab::{spec, store};
-use rumba_report::{PicturesAs, TableOptions, tables};
+use rumba_report::{TableOptions, tables};
 use rumba_results::claim::{Claim, Judgement, Verdict};
 use rumba_results::comparison::{Comparison, Proof, Summary};
 use rumba_results::record::Status;
@@ -33,12 +33,6 @@ pub fn run(args: &ReportArgs) -> super::Result {
     if let Some(page) = &args.html {
         write_page(&results, &summary, &profiles(&args.directories), page)?;
         notify(&format!("page: {}", shown(page)));
-    }
-    for (format, directory) in [(PicturesAs::Svg, &args.svg), (PicturesAs::Png, &args.png)] {
-        if let Some(directory) = directory {
-            let html = rumba_report::html_with(&results, &summary, &profiles(&args.directories));
-            super::pictures::write(&html, format, directory)?;
-        }
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
     let directories = args.directories.iter().map(|path| shown(path));
