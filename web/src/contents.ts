@@ -41,6 +41,7 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
         section?.scrollIntoView();
         section?.querySelector("h2")?.focus({ preventScroll: true });
         target = id;
+        mark();
       };
       return [id, h("a", { href: `#${id}`, click: go }, NAMES[id] ?? id)] as const;
     }),
@@ -50,7 +51,7 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
   const mark = () => {
     // The last section that has begun above the middle of the upper half; sections are drawn anew, so each is looked up.
     const begun = sections.map(({ id }) => id).filter((id) => (document.getElementById(id)?.getBoundingClientRect().top ?? Infinity) < innerHeight / 4);
-    const now = links.get(begun.at(-1) ?? "");
+    const now = links.get(target === "" ? (begun.at(-1) ?? "") : target);
     if (now === marked) return;
     marked?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");

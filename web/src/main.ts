@@ -19,7 +19,6 @@ import { sample } from "./look";
 import { comparedMetrics, matrixSection } from "./matrix";
 import { saveButtons } from "./picture";
 import { multiplesSection } from "./multiples";
-import { islandOfPictures } from "./pictures";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
 import { ladderMetrics, scalingSection } from "./scaling";
@@ -292,7 +291,6 @@ function start(): void {
   // Charts are drawn in the next frame; behind that the page answers.
   requestAnimationFrame(() => requestAnimationFrame(() => {
     performance.mark("drawn");
-    void islandOfPictures(context);
   }));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());

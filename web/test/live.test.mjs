@@ -2,7 +2,7 @@
 // skips without; `make web` builds it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -223,26 +223,6 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   assert.equal(await ended, 0);
   assert.deepEqual(problems, []);
 });
-
-test("the report writes every picture, or says what it needs", { skip }, async () => {
-  for (const kind of ["svg", "png"]) {
-    assert.equal(await rumba(["report", "results/stopped", `--${kind}`, kind]), 0);
-    const names = readdirSync(join(place, kind));
-    assert.ok(names.includes(`timeline-ops_per_s.${kind}`) && names.every((name) => name.endsWith(`.${kind}`)), `${names}`);
-    const begins = { svg: "<svg ", png: "\x89PNG" }[kind];
-    for (const name of names) assert.equal(readFileSync(join(place, kind, name), "latin1").slice(0, begins.length), begins, name);
-  }
-  const said = [];
-  assert.equal(await rumba(["report", "results/stopped", "--svg", "none"], said, { PATH: "" }), 1);
-  assert.match(said.join(""), /no browser here can draw the pictures[^]*apt-get install chromium-headless-shell/);
-});
-
-/** Runs the program to its end: its exit code, and what it said. */
-function rumba(args, said = [], environment = {}) {
-  const child = spawn(program, args, { cwd: place, env: { ...process.env, ...environment } });
-  for (const channel of [child.stdout, child.stderr]) channel.on("data", (data) => said.push(data.toString()));
-  return new Promise((resolve) => child.on("close", resolve));
-}
 
 test("what was sampled is a flame graph that a click enlarges", { skip }, async () => {
   const stacks = "client 1;main;get 60\nclient 2;main;put;write 30\nidle;wait 10\n";
