@@ -56,7 +56,8 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
     marked?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");
     marked = now;
-    if (now) nav.scrollTo({ left: now.offsetLeft - nav.clientWidth / 2 + now.clientWidth / 2 });
+    // Never below the pointer: a click would hit a neighbour.
+    if (now && !nav.matches(":hover")) nav.scrollTo({ left: now.offsetLeft - nav.clientWidth / 2 + now.clientWidth / 2 });
   };
   let asked = false;
   const later = () => {
