@@ -318,6 +318,7 @@ fn other_namespaces_resources_stay_until_the_user_removes_them() {
         assert_eq!(unsafe { libc::kill(init, libc::SIGKILL) }, 0);
         run.wait().unwrap();
         let found = leftovers::find(&host.ledger).unwrap();
+        let attached = host.attached_by_child();
         // In one namespace of pids it is certain that the process is gone.
         let is_certain = through == time;
         assert!(found.len() == 2 && found.iter().all(|found| found.may_be_in_use() != is_certain), "{found:?}");
@@ -325,6 +326,7 @@ fn other_namespaces_resources_stay_until_the_user_removes_them() {
         found.iter().for_each(|leftover| host.ledger.clean(leftover).unwrap());
         assert!(!is_certain || has_ended(server));
         host.assert_nothing_left();
+        assert!(!attached.exists(), "{}: a tmpfs of the container is seen by no path here", attached.display());
     }
 }
 

@@ -66,6 +66,14 @@ impl Host {
         enforcement
     }
 
+    /// What the kernel shows of the file behind the loop device of the child's volume; it exists while one is attached.
+    pub fn attached_by_child(&self) -> PathBuf {
+        let volumes = fs::read_dir(&self.root).unwrap().flatten();
+        let note = volumes.map(|entry| entry.path().join("device.json")).find(|note| note.exists()).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&fs::read(note).unwrap()).unwrap();
+        Path::new("/sys/dev/block").join(note["device"]["number"].as_str().unwrap()).join("loop/backing_file")
+    }
+
     /// Checks that nothing of this host is mounted, attached, grouped, throttled or listed any more.
     pub fn assert_nothing_left(&self) {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();

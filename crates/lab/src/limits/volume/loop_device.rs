@@ -1,6 +1,6 @@
 //! Loop devices: block devices over files. A device is found by the file behind it, because its number is known only
-//! once it is attached. The kernel shows the file's path, and two containers may have files with one path. Each device
-//! therefore has a name that identifies its file.
+//! once it is attached. The kernel shows the file's path, but two containers may have files with one path, and a file in
+//! a container's own tmpfs has no path outside. Each device therefore has a name that identifies its file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -83,12 +83,15 @@ pub struct LoopDevice {
     pub node: PathBuf,
     /// Its number as the kernel's files write it: `7:3`.
     pub number: String,
+    /// The name that rumba gave it; empty if it has none, or was found by the path of its file.
+    #[serde(default)]
+    pub name: String,
 }
 
 impl LoopDevice {
     fn of_node(node: &Path) -> io::Result<Self> {
         let number = DeviceNumber::from_stat(fs::metadata(node)?.rdev());
-        Ok(Self { node: node.to_owned(), number: number.to_string() })
+        Ok(Self { node: node.to_owned(), number: number.to_string(), name: String::new() })
     }
 
     /// Whether node and number belong to one loop device of this host; `None` if the node is gone. Use it for names
@@ -118,7 +121,7 @@ impl LoopDevice {
             let node = PathBuf::from(format!("/dev/loop{index}"));
             let device = OpenOptions::new().read(true).write(true).open(&node)?;
             match configure(&device, image, &name_of(&image.metadata()?)) {
-                Ok(()) => return Self::of_node(&node),
+                Ok(()) => return Ok(Self { name: given_name(&device).unwrap_or_default(), ..Self::of_node(&node)? }),
                 // Another process was faster.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
                 Err(error) => return Err(error),
@@ -163,14 +166,18 @@ impl LoopDevice {
         backing_file(&self.sysfs())
     }
 
-    /// Whether this file is behind the device, even after it was deleted. For a device without a name from rumba, the
-    /// path decides.
+    /// Whether this file is behind the device, even after it was deleted. The device's name decides if it is known, then
+    /// the path and the file's own name, and the path alone for a device without a name from rumba.
     pub fn is_over(&self, image: &Path) -> bool {
+        // A container that cannot open the device's node did not attach the device.
+        let given = || File::open(&self.node).and_then(|device| given_name(&device));
+        if !self.name.is_empty() {
+            return given().is_ok_and(|name| name == self.name);
+        }
         let Some(shown) = self.backing_file().filter(|shown| is_same(shown, image)) else { return false };
-        let name = match File::open(&self.node).and_then(|device| name(&device)) {
-            Ok(name) if name.starts_with(NAMED) => name,
-            Ok(_) => return true,
-            // This container cannot open the device's node, so it did not attach the device.
+        let name = match given() {
+            Ok(name) if name.is_empty() => return true,
+            Ok(name) => name,
             Err(_) => return false,
         };
         match fs::metadata(image) {
@@ -245,9 +252,11 @@ fn name_of(image: &fs::Metadata) -> String {
     format!("{NAMED}{} {which}", image.ino())
 }
 
-fn name(device: &File) -> io::Result<String> {
+/// The name that rumba gave an attached device; empty if another program named it.
+fn given_name(device: &File) -> io::Result<String> {
     let named = info(device)?.file_name;
-    Ok(named.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
+    let name: String = named.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
+    Ok(if name.starts_with(NAMED) { name } else { String::new() })
 }
 
 /// Attaches a file under a name, atomically where the kernel can (5.8 and later): a device without a name is known by

@@ -51,6 +51,7 @@ impl Volume {
         let attached = LoopDevice::attach(&image);
         let device =
             attached.map_err(refused(STORAGE, format!("attach {} to a loop device", layout.image.display())))?;
+        dir.note(&Throttled { device: device.clone(), groups: Vec::new() })?;
         // A file in tmpfs is not cached twice anyway, and older kernels have no direct I/O for it.
         let is_direct = storage.backing == Backing::File && device.go_direct();
         // Set the queue last, because any other change of the device may reset it.

@@ -4,7 +4,7 @@
 //! ```text
 //! NAME/.rumba          the marker: its owner
 //! NAME/backing/image   the file; a tmpfs may be mounted on backing
-//! NAME/device.json     the loop device, written before anything throttles it
+//! NAME/device.json     the loop device, and the groups that throttle it
 //! NAME/mounted/        the mount point of the filesystem
 //! ```
 
@@ -132,7 +132,7 @@ impl VolumeDir {
         &self.layout
     }
 
-    /// Notes the device that is about to be throttled.
+    /// Notes the device once it is attached, and again before anything throttles it.
     ///
     /// # Errors
     /// When the note cannot be written.
@@ -159,7 +159,7 @@ impl VolumeDir {
         match (&dir, dir.as_ref().map(OwnerTag::read).transpose()?.flatten()) {
             (Some(dir), Some(marker)) => remove(&self.layout, dir, &marker)?,
             (Some(dir), None) => remove_unmarked(&self.layout, dir)?,
-            (None, _) => detach(&self.layout)?,
+            (None, _) => detach(&self.layout, None)?,
         }
         self.registration.strike()
     }
@@ -176,7 +176,7 @@ impl Drop for VolumeDir {
 fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let layout = Layout::of(path);
     // The device may still exist even if the directory is gone.
-    let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout) };
+    let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout, None) };
     match OwnerTag::read(&dir)? {
         Some(marker) if marker.owner == *owner => remove(&layout, &dir, &marker),
         Some(_) => Ok(()),
@@ -220,9 +220,13 @@ fn remove(layout: &Layout, dir: &CheckedDir, marker: &OwnerTag) -> Result<(), Pr
 /// remaining writes do not wait for it.
 fn undo(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
     dir.require_own()?;
-    unthrottle(layout, dir)?;
+    let noted = dir.read(DEVICE, LONGEST)?.and_then(|json| serde_json::from_slice::<Throttled>(&json).ok());
+    match &noted {
+        Some(noted) => clear(layout, noted)?,
+        None => unthrottle_unnoted(layout)?,
+    }
     unmount_all(&layout.mounted)?;
-    detach(layout)?;
+    detach(layout, noted.map(|noted| noted.device))?;
     unmount_all(&layout.backing)?;
     if let Some(backing) = dir.below(BACKING.as_ref())? {
         backing.remove_file(IMAGE)?;
@@ -233,20 +237,16 @@ fn undo(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
     dir.remove_dir(MOUNTED.as_ref())
 }
 
-fn detach(layout: &Layout) -> Result<(), ProvisionError> {
-    for device in loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)? {
+/// Detaches the devices over the volume's file, and the noted one, whose file may have no path here.
+fn detach(layout: &Layout, noted: Option<LoopDevice>) -> Result<(), ProvisionError> {
+    let attached = loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)?;
+    for device in attached.into_iter().chain(noted) {
         device.detach(&layout.image).doing("detach", &device.node)?;
     }
     Ok(())
 }
 
-/// Clears the throttles of the volume's device, unless another process has taken the device and set its own.
-fn unthrottle(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
-    let noted = dir.read(DEVICE, LONGEST)?.and_then(|json| serde_json::from_slice::<Throttled>(&json).ok());
-    noted.map_or_else(|| unthrottle_unnoted(layout), |throttled| clear(layout, &throttled))
-}
-
-/// The same for a volume without a note: its current device, in the outermost groups.
+/// Clears the throttles of a volume without a note: of its current device, in the outermost groups.
 fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
     let mounts = mounts::mounts().map_err(io::Error::other).doing("look for control groups of", &layout.path)?;
     let trees = mounts.into_iter().filter(|mount| mount.filesystem == "cgroup" && mount.has_option("blkio"));
@@ -257,6 +257,7 @@ fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
     Ok(())
 }
 
+/// Clears the throttles of the noted device, unless another process has taken the device and set its own.
 fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<(), ProvisionError> {
     match device.is_genuine().doing("look at", &device.node)? {
         Some(true) => {}

@@ -20,7 +20,7 @@ fn note_of_a_non_loop_device_is_refused_and_nothing_is_written() {
     let owner = ended_owner();
     let _registration = ledger.register(&KIND, &path, &owner).unwrap();
     OwnerTag::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
-    let device = LoopDevice { node: place.join("precious"), number: "7:0".to_owned() };
+    let device = LoopDevice { node: place.join("precious"), number: "7:0".to_owned(), name: String::new() };
     let note = serde_json::to_vec(&Throttled { device, groups: vec![group] }).unwrap();
     fs::write(path.join("device.json"), note).unwrap();
     let leftovers = ledger.leftovers(&[KIND]).unwrap();
