@@ -1,7 +1,7 @@
 //! Waiting without blocking the thread: a client reports to its driver what it waits for.
 //!
 //! The thread itself waits if it serves only this client, or if there is no driver, for example while a schema is
-//! created. [`wait_for`] then returns false, and its caller blocks, in one call with the awaited operation if it can.
+//! created. [`wait_for`] then returns false, and its caller blocks. If it can, one system call waits and reads.
 
 use std::cell::RefCell;
 use std::future::Future;

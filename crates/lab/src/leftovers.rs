@@ -8,8 +8,8 @@ use crate::limits;
 use crate::provision::{DATA_DIRECTORY, Kind, Leftover, ProvisionError, ResourceRegistry};
 use crate::registry::Registry;
 
-/// What a trial creates on an existing server, as the ledger lists it. Only the server knows what is left, so [`clean`]
-/// asks it.
+/// The tables of a trial on an existing server, as the ledger lists them. The server alone knows which are left, so
+/// [`clean`] queries it.
 pub const EXISTING_SERVER: Kind = Kind {
     name: "existing-server",
     words: "what a trial may have created on the server",
@@ -31,7 +31,7 @@ pub fn find(ledger: &ResourceRegistry) -> Result<Vec<Leftover>, ProvisionError> 
 /// Removes a leftover. The password of a server is where a run takes it from.
 ///
 /// # Errors
-/// What could not be removed, and a remedy; it stays listed.
+/// The leftover that could not be removed, which stays listed, and a remedy.
 pub fn clean(ledger: &ResourceRegistry, leftover: &Leftover, registry: &Registry) -> Result<(), String> {
     if leftover.is_of(&EXISTING_SERVER) {
         clean_server(&leftover.path, registry)?;

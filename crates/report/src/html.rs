@@ -30,7 +30,7 @@ const TITLE: &str = "<title>rumba</title>";
 #[derive(Serialize)]
 struct PageData<'a> {
     name: &'a str,
-    /// The name with what is compared.
+    /// The name and the compared versions.
     title: &'a str,
     /// The engines' names on the page, where these are not their own.
     labels: &'a BTreeMap<String, String>,
@@ -41,7 +41,7 @@ struct PageData<'a> {
     conditions: &'a BTreeMap<String, String>,
     warnings: &'a [Warning],
     missing: &'a [String],
-    /// What the page reads of it.
+    /// The parts that the page reads.
     summary: serde_json::Value,
     baseline: Option<&'a str>,
     /// Engines that keep no data: they are no measure for the others, and are hidden by default.

@@ -128,7 +128,7 @@ fn labels(engines: &[Named<'_>]) -> Option<Vec<String>> {
     all.flatten().find(|labels| labels.iter().collect::<BTreeSet<_>>().len() == labels.len())
 }
 
-/// Whether the engines compare versions: some that are alike differ in theirs.
+/// Whether the engines compare versions: some differ in nothing else.
 fn compares_versions(engines: &[Named<'_>]) -> bool {
     let alike = |one: &Named<'_>, other: &Named<'_>| one.record.plan.engine.engine == other.record.plan.engine.engine;
     engines.iter().any(|one| engines.iter().any(|other| alike(one, other) && one.version() != other.version()))

@@ -32,7 +32,7 @@ pub const RATE_GROWTH: MetricInfo = MetricInfo {
     unit: "B/op",
     better: Better::Less,
     class: Class::Size,
-    help: "Growth of the data on disk, without logs, from the end of the settle to that of the drain, per operation of the rate tpmX in warmup, loops and backlog; negative if more was freed. Files grow in pieces, so short runs show little.",
+    help: "Growth of the data on disk, without logs, from the end of the settle to that of the drain. It is per operation of the rate tpmX in warmup, loops and backlog, and negative if more was freed. Files grow in pieces, so short runs show little.",
 };
 
 /// The description that all growths in eight hours share.

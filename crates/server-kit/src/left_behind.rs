@@ -1,4 +1,4 @@
-//! What a trial could not remove from an existing server.
+//! Tables that a trial could not remove from an existing server.
 
 use rumba_engine_api::error::EngineError;
 
@@ -17,9 +17,9 @@ pub struct KeptTable {
 pub struct Container {
     /// The call that an error names.
     pub call: &'static str,
-    /// What the server calls the container: `schema` or `database`.
+    /// The server's word for the container: `schema` or `database`.
     pub noun: &'static str,
-    /// What lets the next trial drop the tables that this one could not: an imperative clause.
+    /// The remedy, as an imperative clause: it lets the next trial drop the tables.
     pub remedy: &'static str,
 }
 

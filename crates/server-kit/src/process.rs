@@ -76,8 +76,8 @@ pub fn place_of(
     (pid, reported.and_then(|data| data_here(pid, data)))
 }
 
-/// The process that accepts connections at an address of this host, if this user can determine it. Over TCP, that needs
-/// the rights to see the process's open files.
+/// The process that accepts connections at an address of this host, if this user can determine it. For a TCP address,
+/// the user must have the right to see the process's open files.
 pub fn serving(address: &Address) -> Option<u32> {
     match address {
         Address::Socket(path) => listening_at(path),

@@ -120,7 +120,7 @@ fn writes_are_private_until_commit(contract: &Contract) {
             writer.rollback().expect("to roll back");
             writer.rollback().expect("a second rollback does nothing");
         }
-        // A cursor that the reader keeps must show what was committed since.
+        // A cursor that the reader keeps must show later commits.
         assert_eq!(scan(&mut *reader, 1, b"aa", b"ab", 9), if commits { new } else { old });
         assert_eq!(get(&mut *reader, 0, b"aa1"), None, "key spaces are separate");
     }

@@ -162,7 +162,7 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> R
 }
 
 /// Makes a `mongod` the only member of its replica set, under its present port. Data that an earlier server left names
-/// that server's port, and only a forced change is accepted by a server that is not a member of its own set.
+/// that server's port, so the server is not a member of its replica set and accepts only a forced change.
 fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<(), EngineError> {
     let call = if data == Data::New { "replSetInitiate" } else { "replSetReconfig" };
     let version = match data {

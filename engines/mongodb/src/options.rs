@@ -55,7 +55,7 @@ const MONGODB_INFO: EngineInfo = EngineInfo {
     brought: None,
     keeps_data: true,
     has_cache: true,
-    // An old or standalone mongod has none (`transactions = false`); its isolation then says so.
+    // An old or standalone mongod has none (`transactions = false`), and the reported isolation shows it.
     has_transactions: true,
     compressions: &["none", "snappy", "zlib", "zstd"],
     settings: MONGODB,

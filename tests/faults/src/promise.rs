@@ -125,7 +125,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::Untouched,
-        "What others put in rumba's way is refused and not touched, nor what it leads to.",
+        "rumba refuses files that other users put in its way, and touches neither them nor their targets.",
         "rumba/tests/data_places.rs",
         "data_directory_of_embedded_engines_is_exclusive",
     ),

@@ -286,7 +286,7 @@ fn copy_rows(store: &mut support::memory::Store, tables: &[(usize, usize)], byte
 
 #[test]
 fn verification_finds_each_kind_of_damage() {
-    /// Its name, what it does, and the checks that fail, with their numbers of violations.
+    /// Its name, its effect, and the checks that fail, with their numbers of violations.
     type Damage = (&'static str, fn(&mut support::memory::Store), &'static [(&'static str, u64)]);
     fn value(store: &mut support::memory::Store, table: usize) -> &mut Vec<u8> {
         let key = some(store, table);

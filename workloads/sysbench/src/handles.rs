@@ -1,4 +1,4 @@
-//! What scripts hold by its address: drivers, connections, histograms.
+//! The objects that scripts hold by address: drivers, connections, histograms.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::ffi::{CStr, CString};

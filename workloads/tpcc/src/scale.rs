@@ -8,7 +8,7 @@ pub const ITEMS: u32 = 100_000;
 pub const CUSTOMERS: u32 = 3_000;
 /// The minimum, mean and maximum number of lines of an order.
 pub const LINES: (u32, u32, u32) = (5, 10, 15);
-/// The initial payment of each customer, which reduces its debt, in cents.
+/// The initial payment of each customer, which reduces what it owes, in cents.
 pub const PAID: i64 = 1_000;
 
 /// The cardinalities of a database.

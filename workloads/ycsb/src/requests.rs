@@ -15,7 +15,7 @@ pub enum Requests {
     Zipfian { range: u64 },
     /// By Zipf's law over the ages of existing records, newest first.
     Latest,
-    /// Among the loaded records: the first `hot` ones in a share of the operations, and the others in the rest, each
+    /// The loaded records: a share of the operations draws from the first `hot` ones, the rest from the others, each
     /// uniformly.
     Hotspot { hot: u64, share: f64 },
     /// The loaded records, one after the other; clients take turns.

@@ -60,7 +60,7 @@ impl Entered {
     }
 }
 
-/// What a client remembers of its own writes and scans.
+/// A client's record of its writes and scans.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Log {

@@ -174,7 +174,7 @@ impl Means {
 
 fn no_mounts() -> Option<&'static str> {
     let has = capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
-    // A user namespace has capabilities of its own, which do not reach the host's devices.
+    // The capabilities of a user namespace do not reach the host's devices.
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     match map.split_ascii_whitespace().eq(["0", "0", "4294967295"]) {
         _ if !has => Some("loop devices, mounts and throttles need root's capability CAP_SYS_ADMIN"),

@@ -66,7 +66,7 @@ impl Host {
         enforcement
     }
 
-    /// What the kernel shows of the file behind the loop device of the child's volume; it exists while one is attached.
+    /// The kernel's file about the loop device of the child's volume, which exists while the device is attached.
     pub fn attached_by_child(&self) -> PathBuf {
         let volumes = fs::read_dir(&self.root).unwrap().flatten();
         let note = volumes.map(|entry| entry.path().join("device.json")).find(|note| note.exists()).unwrap();

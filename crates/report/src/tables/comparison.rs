@@ -29,7 +29,7 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
         row.written.iter().for_each(|change| text.push_str(&format!("  {}\n", written(change))));
     }
     if comparison.rows.is_empty() {
-        text.push_str("Nothing to compare: no engine has the same name and number of clients in both runs.\n");
+        text.push_str("No engine has the same name and number of clients in both runs, so there is no comparison.\n");
     }
     text.push('\n');
     for (role, side) in [("base ", &comparison.base), ("other", &comparison.other)] {

@@ -1,7 +1,7 @@
 //! The names of a workload's numbers.
 
-/// Defines a workload's numbers once: a struct of their sums, an enum of their positions, and the names (those of the
-/// fields) under which the sums are stored with a copy of the data.
+/// Defines a workload's numbers once: a struct of their sums, an enum of their positions, and their names. The sums are
+/// stored under these names with a copy of the data.
 #[macro_export]
 macro_rules! counters {
     ($(#[$about:meta])* $sums:ident at $of:ident { $($(#[$doc:meta])* $field:ident: $name:ident),+ $(,)? }) => {

@@ -37,7 +37,7 @@ use file::{Form, append};
 #[repr(align(128))]
 struct Numbers<const N: usize>([AtomicI64; N]);
 
-/// What one instance's clients and loaders were acknowledged: the sums of `N` numbers.
+/// The acknowledged writes of one instance's clients and loaders: the sums of `N` numbers.
 #[derive(Debug)]
 pub struct Ledger<const N: usize> {
     names: [String; N],

@@ -25,7 +25,7 @@ pub fn statements_of_a_client(setup: &Setup) -> usize {
     let rehearsal = Arc::new(Rehearsal::default());
     let setup = Arc::new(Setup { host: rehearsal.clone(), is_quiet: true, ..setup.clone() });
     if let Ok(client) = Interpreter::new(&setup, 0, Arc::default()) {
-        // A script that needs a row fails here; what it has prepared until then counts.
+        // A script that needs a row fails here; its earlier prepared statements count.
         let _ = client.call(Function::ThreadInit);
     }
     rehearsal.held.load(Relaxed)

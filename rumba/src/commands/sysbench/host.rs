@@ -89,7 +89,7 @@ pub struct Drivers {
     failed_statements: Mutex<HashMap<String, u32>>,
 }
 
-/// What the server refused to a client that is being made.
+/// The refusal of the server to a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// A connection.
@@ -156,7 +156,7 @@ impl Drivers {
         self.lacks_connection.clone()
     }
 
-    /// What a client lacked, if that is why it could not be made.
+    /// The resource that a client lacked, if it failed for that reason.
     pub fn lack(&self) -> Option<Lack> {
         if self.lacks_statement.load(Relaxed) {
             return Some(Lack::Statement);
