@@ -38,10 +38,7 @@ pub struct Connection {
 impl Connection {
     /// Connects and logs in, before `deadline`.
     pub(crate) fn enter(target: &Target, deadline: Instant) -> Result<Self, WireError> {
-        match (Self::enter_once(target, deadline), target.unencrypted()) {
-            (Err(WireError::Tls(_)), Some(unencrypted)) => Self::enter_once(&unencrypted, deadline),
-            (entered, _) => entered,
-        }
+        target.enter(|error| matches!(error, WireError::Tls(_)), |target| Self::enter_once(target, deadline))
     }
 
     fn enter_once(target: &Target, deadline: Instant) -> Result<Self, WireError> {

@@ -42,12 +42,8 @@ impl Connection {
         parameters: &[(&'static str, String)],
         deadline: Instant,
     ) -> Result<Self, PgError> {
-        match (Self::enter_once(target, parameters, deadline), target.unencrypted()) {
-            (Err(PgError::Transport(TransportError::Tls(_))), Some(unencrypted)) => {
-                Self::enter_once(&unencrypted, parameters, deadline)
-            }
-            (entered, _) => entered,
-        }
+        let is_tls = |error: &PgError| matches!(error, PgError::Transport(TransportError::Tls(_)));
+        target.enter(is_tls, |target| Self::enter_once(target, parameters, deadline))
     }
 
     fn enter_once(target: &Target, parameters: &[(&'static str, String)], deadline: Instant) -> Result<Self, PgError> {

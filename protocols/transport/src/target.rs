@@ -97,10 +97,18 @@ impl Tls {
 }
 
 impl Target {
-    /// The same target without encryption, if encryption is only preferred: for a server that offers it and cannot agree
-    /// on it with this client.
-    pub fn unencrypted(&self) -> Option<Self> {
-        (self.tls == Tls::Preferred).then(|| Self { tls: Tls::Off, ..self.clone() })
+    /// Logs in, and again without encryption if that is only preferred and fails: a server may offer encryption and not
+    /// agree on it with this client. `is_tls` tells such an error from others.
+    ///
+    /// # Errors
+    /// That of the last login.
+    pub fn enter<T, E>(&self, is_tls: impl Fn(&E) -> bool, enter: impl Fn(&Self) -> Result<T, E>) -> Result<T, E> {
+        match enter(self) {
+            Err(error) if self.tls == Tls::Preferred && is_tls(&error) => {
+                enter(&Self { tls: Tls::Off, ..self.clone() })
+            }
+            entered => entered,
+        }
     }
 }
 

@@ -252,6 +252,19 @@ fn unverified_tls_accepts_any_version_and_key() {
     }
 }
 
+/// MySQL 8.0.15 with its own OpenSSL 1.0 has no cipher in common with this client either.
+#[test]
+#[needs(MariaDb, Openssl)]
+fn tls_that_is_only_preferred_is_given_up_if_it_fails() {
+    let server = Server::start(&["--tls-version=TLSv1.2", "--ssl-cipher=AES256-SHA256"]);
+    server.admin().query("CREATE USER tcp@'127.0.0.1'").unwrap();
+    let target = |tls| Target { tls, ..server.target("tcp", "", server.tcp()) };
+    let rows = Admin::connect(&target(Tls::Preferred), TIMEOUT).unwrap().query("SHOW STATUS LIKE 'Ssl_cipher'");
+    assert_eq!(rows.unwrap().rows[0][1].as_deref(), Some(""));
+    let error = refusal(&target(Tls::Required));
+    assert!(matches!(error, WireError::Tls(_)), "{error:?}");
+}
+
 #[test]
 #[needs(MariaDb, Openssl)]
 fn a_server_without_tls_is_named_as_that() {

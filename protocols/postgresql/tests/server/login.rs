@@ -118,6 +118,19 @@ fn tls_connection_works_and_is_verified_on_request() {
     assert!(Admin::connect(&Target { tls: Tls::Preferred, ..local(&server) }, TIMEOUT).is_ok(), "over a socket, plain");
     let socket = refused(&Target { tls: Tls::Required, ..local(&server) });
     assert!(socket.contains("does not encrypt a socket"), "{socket}");
+
+    // TLS that the server offers, but without a cipher in common with this client.
+    for setting in ["ssl_max_protocol_version = 'TLSv1.2'", "ssl_ciphers = 'AES256-SHA256'"] {
+        root.query(&format!("ALTER SYSTEM SET {setting}")).unwrap();
+    }
+    root.query("SELECT pg_reload_conf()").unwrap();
+    let since = Instant::now();
+    while root.query("SHOW ssl_ciphers").unwrap().rows[0][0].as_deref() != Some("AES256-SHA256") {
+        assert!(since.elapsed() < TIMEOUT);
+    }
+    let plain = refused(&Target { tls: Tls::Preferred, ..tcp(&server) });
+    assert!(plain.contains("28000"), "it goes on without, and the server refuses this user: {plain}");
+    assert!(refused(&Target { tls: Tls::Required, ..tcp(&server) }).contains("TLS: "));
 }
 
 /// `PGOPTIONS` and its like were ignored.
