@@ -38,9 +38,9 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
 /// The servers and libraries that can be installed.
 pub fn catalogues() -> Vec<Box<dyn Catalogue>> {
     vec![
-        Box::new(rumba_engine_mysql::Servers),
-        Box::new(rumba_engine_postgresql::Servers),
-        Box::new(rumba_engine_mongodb::Servers),
-        Box::new(rumba_engine_rocksdb::Libraries),
+        Box::new(rumba_engine_mysql::catalogue()),
+        Box::new(rumba_engine_postgresql::catalogue()),
+        Box::new(rumba_engine_mongodb::catalogue()),
+        Box::new(rumba_engine_rocksdb::catalogue()),
     ]
 }

@@ -15,6 +15,7 @@ pub mod process;
 pub mod profile;
 pub mod readback;
 pub mod reading;
+pub mod selected;
 pub mod template;
 pub mod version;
 pub mod wait;

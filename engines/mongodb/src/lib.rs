@@ -25,5 +25,5 @@ mod software;
 #[cfg(test)]
 mod tests;
 
-pub use catalogue::Servers;
+pub use catalogue::catalogue;
 pub use engine::MongoEngine;

@@ -1,26 +1,28 @@
 //! The servers of this family that rumba can install.
 
-use rumba_engine_api::engine::Availability;
-use rumba_engine_api::error::EngineError;
-use rumba_engine_api::server::{Catalogue, ServerInfo};
+use rumba_engine_api::server::Catalogue;
+use rumba_server_kit::dsn::Form;
 use rumba_server_kit::install::Releases;
+use rumba_server_kit::selected::ServerFamily;
 
+use crate::dsn;
 use crate::software::Software;
 
 /// All releases, the default one first.
 pub static RELEASES: Releases<Software> = Releases::new(include_str!("releases.toml"));
 
-/// The servers of the MySQL family.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Servers;
+/// The servers of the MySQL family that rumba can install.
+pub fn catalogue() -> impl Catalogue {
+    &RELEASES
+}
 
-impl Catalogue for Servers {
-    fn list(&self) -> Vec<ServerInfo> {
-        RELEASES.list()
-    }
+impl ServerFamily for Software {
+    const DSN: Form = dsn::FORM;
+    const EXAMPLES: &'static str = "a base directory (/opt/mysql) or a DSN (mysql://user@host/schema)";
+    const BASE: &'static str = "name the directory that holds bin/mysqld and share";
 
-    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
-        RELEASES.install(name, say)
+    fn releases() -> &'static Releases<Self> {
+        &RELEASES
     }
 }
 
@@ -36,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_not_in_the_catalogue_gets_the_nearest() {
-        let error = Servers.install("mysql@9.6", &mut |_| {}).unwrap_err().to_string();
+        let error = catalogue().install("mysql@9.6", &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains("did you mean `mysql@"), "{error}");
     }
 }

@@ -17,6 +17,7 @@ use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::install::{Software as _, available};
+use rumba_server_kit::selected::Selected as Server;
 
 use crate::capability::Capabilities;
 use crate::compression;
@@ -36,7 +37,6 @@ use crate::readback;
 use crate::redo;
 use crate::rehearsal;
 use crate::requested::RequestedEngine;
-use crate::selected::Server;
 use crate::software::Software;
 use crate::upkeep::Patience;
 
@@ -160,7 +160,7 @@ impl MySqlEngine {
 
     fn plan_own(&self, config: &EngineConfig, server: &Server) -> Result<Ready, SettingError> {
         let options = Options::read(config)?;
-        let software = server.software()?;
+        let software: Software = server.software()?;
         let capabilities = Capabilities::of(&software).map_err(|error| {
             SettingError::new("server", error.to_string(), "see that the server can be started by hand")
         })?;
@@ -298,11 +298,11 @@ impl Engine for MySqlEngine {
 
     /// rumba does not limit the memory of an existing server.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
-        let server = Server::of(config.server.as_deref()).ok()?;
+        let server = Server::of::<Software>(config.server.as_deref()).ok()?;
         if matches!(server, Server::Existing(_)) {
             return None;
         }
-        let software = server.software().ok()?;
+        let software: Software = server.software().ok()?;
         let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
         memory::need(&Kind::of(storage), software.brand, software.version)
     }
@@ -365,7 +365,7 @@ impl Engine for MySqlEngine {
 
     fn availability(&self, requested: BuildSelector<'_>) -> Availability {
         let absent = |what: String, install: String| Availability::lacking("a server", what, install);
-        match Server::of(requested.server) {
+        match Server::of::<Software>(requested.server) {
             // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
@@ -389,7 +389,7 @@ impl Engine for MySqlEngine {
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        match Server::of(config.server.as_deref())? {
+        match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => {
                 let mut admin = existing::connect(&dsn::target(&dsn)?)?;
                 let (_, plan, capabilities) = self.plan_existing(config, &mut admin)?;
@@ -409,13 +409,15 @@ impl Engine for MySqlEngine {
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
+        let server = Server::of::<Software>(config.server.as_deref())
+            .ok()
+            .filter(|server| !matches!(server, Server::Existing(_)));
         let ready = server.and_then(|server| self.plan_own(config, &server).ok());
         ready.map_or_else(requested, |Ready { plan, capabilities, .. }| plan.settings(&capabilities))
     }
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
-        match Server::of(config.server.as_deref())? {
+        match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => Ok(connections::of_server_at_rest(&mut existing::connect(&dsn::target(&dsn)?)?)),
             server => {
                 let Ready { plan, capabilities, .. } = self.plan_own(config, &server)?;
@@ -425,7 +427,7 @@ impl Engine for MySqlEngine {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        let server = Server::of(config.server.as_deref()).map_err(setting)?;
+        let server = Server::of::<Software>(config.server.as_deref()).map_err(setting)?;
         Ok(Box::new(match &server {
             Server::Existing(dsn) => self.open_existing(config, dsn)?,
             server => self.open_own(dir, config, server, Data::New)?,
@@ -434,11 +436,11 @@ impl Engine for MySqlEngine {
 
     /// An existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
-        !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
+        !matches!(Server::of::<Software>(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        match Server::of(config.server.as_deref()).map_err(setting)? {
+        match Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_protocol_mysql::{SessionOptions, TableObserver, Target, UNREACHABLE, WireCounts, WireSession};
+use rumba_protocol_mysql::{SessionOptions, Target, UNREACHABLE, WireCounts, WireSession};
 
 use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Server};
 use crate::existing::Taken;
 use crate::launch::{Running, STOP};
-use crate::marker::Recorder;
+use crate::marker;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::upkeep::{self, Patience, existing};
@@ -90,8 +90,7 @@ impl ServerInstance {
         }
         let counts = Arc::new(WireCounts::default());
         let control = Arc::new(Mutex::new(control));
-        let observer = matches!(host, Host::Existing { .. })
-            .then(|| -> Arc<dyn TableObserver> { Arc::new(Recorder::new(control.clone(), &schema)) });
+        let observer = matches!(host, Host::Existing { .. }).then(|| marker::recorder(control.clone(), schema.clone()));
         let session = SessionOptions {
             table_options: plan.table_options.clone(),
             setup: plan.setup.clone(),

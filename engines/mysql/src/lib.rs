@@ -33,12 +33,11 @@ mod readback;
 mod redo;
 mod rehearsal;
 mod requested;
-mod selected;
 mod software;
 mod sql;
 #[cfg(test)]
 mod testing;
 mod upkeep;
 
-pub use catalogue::Servers;
+pub use catalogue::catalogue;
 pub use engine::MySqlEngine;

@@ -2,10 +2,8 @@
 //!
 //! rumba drops these and no others, also after a kill.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{TableName, TableObserver, WireError};
 use rumba_server_kit::left_behind::KeptTable;
 
@@ -141,28 +139,10 @@ fn marker_in(schema: &str) -> String {
     table_in(schema, MARKER)
 }
 
-/// Records in the marker each table that a session is about to create.
-pub struct Recorder {
-    control: Arc<Mutex<Control>>,
-    schema: String,
-}
-
-impl Recorder {
-    /// A recorder over the control session, for a trial whose tables are in `schema`.
-    pub fn new(control: Arc<Mutex<Control>>, schema: &str) -> Self {
-        Self { control, schema: schema.to_owned() }
-    }
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
-
-impl TableObserver for Recorder {
-    fn before_create(&self, table: &TableName) -> Result<(), EngineError> {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        record(&mut *control, &self.schema, table).map_err(|error| error.during("recording a table"))
-    }
+/// Records in the marker each table that a session is about to create. `schema` has the trial's tables.
+pub fn recorder(control: Arc<Mutex<Control>>, schema: String) -> TableObserver {
+    TableObserver::new(move |table| {
+        let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
+        record(&mut *control, &schema, table).map_err(|error| error.during("recording a table"))
+    })
 }

@@ -2,19 +2,20 @@
 
 use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::units::parse_bytes;
+use rumba_server_kit::selected::Selected as Server;
 
 use crate::counters::Kind;
 use crate::profile::{self, For};
-use crate::selected::Server;
+use crate::software::Software;
 
 /// The redo log's size from the experiment's settings or the profile. `None` for a server that rumba does not start, or
 /// one that is not installed.
 pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
-    let server = Server::of(config.server.as_deref()).ok()?;
+    let server = Server::of::<Software>(config.server.as_deref()).ok()?;
     if matches!(server, Server::Existing(_)) {
         return None;
     }
-    let software = server.software().ok()?;
+    let software: Software = server.software().ok()?;
     let (brand, version) = (software.brand, software.version);
     let filled =
         profile::fill(&For { kind, brand, version, cache: config.cache, durability: config.durability }).ok()?;

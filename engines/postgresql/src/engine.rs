@@ -1,11 +1,11 @@
 //! The engine: name, settings and opening.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rumba_engine_api::common::{Durability, OverriddenSettings};
 use rumba_engine_api::engine::{
-    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema, is_dsn,
+    Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     require_database,
 };
 use rumba_engine_api::error::EngineError;
@@ -17,9 +17,9 @@ use rumba_protocol_postgresql::Admin;
 use rumba_server_kit::cache::Draft;
 use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::identity::Identity;
-use rumba_server_kit::install::{Release, Software as _, available};
+use rumba_server_kit::install::{Software as _, available};
+use rumba_server_kit::selected::Selected as Server;
 
-use crate::catalogue::RELEASES;
 use crate::control::Control;
 use crate::instance::{Host, Parts, ServerInstance, most_clients, most_clients_planned};
 use crate::launch::{Data, Launch, Layout};
@@ -48,53 +48,6 @@ const INFO: EngineInfo = EngineInfo {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PostgreSql;
 
-/// The selected server.
-enum Server {
-    Release(&'static Release),
-    Base(PathBuf),
-    Existing(Dsn),
-}
-
-impl Server {
-    fn of(server: Option<&str>) -> Result<Self, SettingError> {
-        let Some(name) = server else {
-            // Prefer an installed release to the default one.
-            let here = RELEASES.all().iter().find(|release| release.software::<Software>().is_some());
-            return here.or(RELEASES.all().first()).map(Server::Release).ok_or_else(|| {
-                SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
-            });
-        };
-        if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Existing);
-        }
-        if let Some(release) = RELEASES.find(name) {
-            return Ok(Server::Release(release));
-        }
-        dsn::FORM.refuse_without_scheme(name)?;
-        if name.contains('/') {
-            return Ok(Server::Base(name.into()));
-        }
-        let remedy = "`rumba engines` lists the servers; or name a base directory (/usr/lib/postgresql/16) or a DSN \
-                      (postgresql://user@host/database)";
-        Err(SettingError::new("server", RELEASES.unknown(name), remedy))
-    }
-
-    fn software(&self) -> Result<Software, SettingError> {
-        match self {
-            Server::Release(release) => release.software::<Software>().ok_or_else(|| {
-                let remedy = format!("install it: {}", release.install_command());
-                SettingError::new("server", format!("{} is not installed", release.about), remedy)
-            }),
-            Server::Base(base) => Software::at(base)
-                .map_err(|words| SettingError::new("server", words, "name the directory that holds bin/postgres")),
-            // Callers never request the software of an existing server.
-            Server::Existing(_) => {
-                Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
-            }
-        }
-    }
-}
-
 /// A checked server, ready to start with the experiment's configuration.
 struct Ready {
     options: Options,
@@ -105,7 +58,7 @@ struct Ready {
 
 fn plan_own(config: &EngineConfig, server: &Server) -> Result<Ready, SettingError> {
     let options = Options::read(config)?;
-    let software = server.software()?;
+    let software: Software = server.software()?;
     let known = software.settings().map_err(|error| {
         SettingError::new("server", error.to_string(), "see that the server can be started by hand")
     })?;
@@ -256,11 +209,11 @@ impl Engine for PostgreSql {
 
     /// rumba does not limit the memory of an existing server.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
-        let server = Server::of(config.server.as_deref()).ok()?;
+        let server = Server::of::<Software>(config.server.as_deref()).ok()?;
         if matches!(server, Server::Existing(_)) {
             return None;
         }
-        memory::need(server.software().ok()?.version)
+        memory::need(server.software::<Software>().ok()?.version)
     }
 
     /// The default isolation is the server's. For an existing server it is unknown before connecting, and the record
@@ -292,7 +245,7 @@ impl Engine for PostgreSql {
     }
 
     fn availability(&self, requested: BuildSelector<'_>) -> Availability {
-        match Server::of(requested.server) {
+        match Server::of::<Software>(requested.server) {
             // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
@@ -307,7 +260,7 @@ impl Engine for PostgreSql {
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        match Server::of(config.server.as_deref())? {
+        match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => {
                 let (options, plan) = plan_existing(config)?;
                 let admin = existing::connect(&dsn::target(&dsn)?)?;
@@ -329,7 +282,9 @@ impl Engine for PostgreSql {
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let server = Server::of(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
+        let server = Server::of::<Software>(config.server.as_deref())
+            .ok()
+            .filter(|server| !matches!(server, Server::Existing(_)));
         let ready = server.and_then(|server| plan_own(config, &server).ok());
         ready.map_or_else(requested, |Ready { plan, .. }| {
             let own = [("table_options", plan.table_options.clone()), ("session_setup", plan.setup.join("; "))];
@@ -341,7 +296,7 @@ impl Engine for PostgreSql {
     }
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
-        match Server::of(config.server.as_deref())? {
+        match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => {
                 let admin = existing::connect(&dsn::target(&dsn)?)?;
                 Ok(most_clients(&mut Control::new(admin, Default::default(), false)))
@@ -351,7 +306,7 @@ impl Engine for PostgreSql {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        Ok(Box::new(match &Server::of(config.server.as_deref()).map_err(setting)? {
+        Ok(Box::new(match &Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
             Server::Existing(dsn) => open_existing(config, dsn)?,
             server => open_own(dir, config, server, Data::New)?,
         }))
@@ -359,11 +314,11 @@ impl Engine for PostgreSql {
 
     /// An existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
-        !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
+        !matches!(Server::of::<Software>(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        match Server::of(config.server.as_deref()).map_err(setting)? {
+        match Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
         }

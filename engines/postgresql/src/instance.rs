@@ -7,12 +7,11 @@ use std::time::Duration;
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, TableObserver, Target};
+use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
 use rumba_server_kit::watch::{Watch, Watched};
 
 use crate::control::Control;
 use crate::launch::{Running, STOP};
-use crate::marker::Recorder;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::processes::Processes;
@@ -89,8 +88,7 @@ impl ServerInstance {
         let (tables, observer) = match &host {
             Host::Own { .. } => (upkeep::OWN_TABLES.to_owned(), None),
             Host::Existing { schema, .. } => {
-                let recorder: Arc<dyn TableObserver> = Arc::new(Recorder::new(control.clone(), schema));
-                (marker::condition(schema), Some(recorder))
+                (marker::condition(schema), Some(marker::recorder(control.clone(), schema.clone())))
             }
         };
         let session = SessionOptions {

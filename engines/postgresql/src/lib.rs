@@ -34,5 +34,5 @@ mod upkeep;
 mod waits;
 mod wal;
 
-pub use catalogue::Servers;
+pub use catalogue::catalogue;
 pub use engine::PostgreSql;

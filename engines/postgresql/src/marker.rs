@@ -1,11 +1,10 @@
 //! The marker of a trial on an existing server: a table that names the tables that the trial creates. rumba drops these
 //! tables and no others, also after a kill.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_engine_api::error::{EngineError, SqlState};
-use rumba_protocol_postgresql::{PgError, TableName, TableObserver};
+use rumba_protocol_postgresql::{PgError, TableObserver};
 use rumba_server_kit::left_behind::KeptTable;
 
 use crate::control::Control;
@@ -110,39 +109,21 @@ fn marker_in(schema: &str) -> String {
     format!("{}.{MARKER}", quoted(schema))
 }
 
-/// Records in the marker each table that a session is about to create.
-pub struct Recorder {
-    control: Arc<Mutex<Control>>,
-    schema: String,
-}
-
-impl Recorder {
-    /// A recorder over the control session, for a trial whose tables are in `schema`.
-    pub fn new(control: Arc<Mutex<Control>>, schema: &str) -> Self {
-        Self { control, schema: schema.to_owned() }
-    }
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
-
-impl TableObserver for Recorder {
-    /// A table that exists already is not recorded, because rumba did not create it.
-    fn before_create(&self, name: &TableName) -> Result<(), EngineError> {
-        let marker = marker_in(&self.schema);
-        let schema = literal(name.schema.as_deref().unwrap_or(&self.schema));
+/// Records in the marker each table that a session is about to create. `schema` has the trial's tables. A table that
+/// exists already is not recorded, because rumba did not create it.
+pub fn recorder(control: Arc<Mutex<Control>>, schema: String) -> TableObserver {
+    TableObserver::new(move |name| {
+        let marker = marker_in(&schema);
+        let schema = literal(name.schema.as_deref().unwrap_or(&schema));
         let table = literal(&name.table);
         let sql = format!(
             "INSERT INTO {marker} SELECT {schema}, {table} \
              WHERE to_regclass(quote_ident({schema}) || '.' || quote_ident({table})) IS NULL \
              AND NOT EXISTS (SELECT 1 FROM {marker} WHERE schema_name = {schema} AND table_name = {table})"
         );
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut control = control.lock().unwrap_or_else(PoisonError::into_inner);
         control.run("recording a table", &sql).map(drop)
-    }
+    })
 }
 
 /// Quotes a name.

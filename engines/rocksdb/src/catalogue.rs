@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rumba_engine_api::engine::Availability;
-use rumba_engine_api::error::EngineError;
-use rumba_engine_api::server::{Catalogue, ServerInfo};
+use rumba_engine_api::server::Catalogue;
 use rumba_server_kit::install::{Release, Releases, Software};
 use rumba_server_kit::version::Version;
 
@@ -14,18 +12,9 @@ use crate::library::version_of;
 /// All releases, the default one first.
 static RELEASES: Releases<Installed> = Releases::new(include_str!("releases.toml"));
 
-/// The RocksDB libraries that rumba installs.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Libraries;
-
-impl Catalogue for Libraries {
-    fn list(&self) -> Vec<ServerInfo> {
-        RELEASES.list()
-    }
-
-    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
-        RELEASES.install(name, say)
-    }
+/// The RocksDB libraries that rumba can install.
+pub fn catalogue() -> impl Catalogue {
+    &RELEASES
 }
 
 /// An installed library.

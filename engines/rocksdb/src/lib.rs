@@ -26,7 +26,7 @@ mod quiet;
 mod session;
 mod transaction;
 
-pub use catalogue::Libraries;
+pub use catalogue::catalogue;
 pub use engine::RocksDb;
 
 #[cfg(test)]

@@ -1,17 +1,29 @@
 //! The tables that a statement creates, read from its text.
 
-use std::fmt::Debug;
+use std::fmt;
+use std::sync::Arc;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Dialect;
 
-/// Receives the names of the tables that a session is about to create.
-pub trait TableObserver: Debug + Send + Sync {
-    /// A statement that creates this table will be sent. It may still fail, and the table may exist already.
-    ///
-    /// # Errors
-    /// The statement must not be sent.
-    fn before_create(&self, table: &TableName) -> Result<(), EngineError>;
+/// Receives the name of each table that a session is about to create. The statement may still fail, and the table may
+/// exist already. After an error, the statement is not sent.
+#[derive(Clone)]
+pub struct TableObserver(Arc<BeforeCreate>);
+
+type BeforeCreate = dyn Fn(&TableName) -> Result<(), EngineError> + Send + Sync;
+
+impl TableObserver {
+    /// An observer that calls this function.
+    pub fn new(before_create: impl Fn(&TableName) -> Result<(), EngineError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(before_create))
+    }
+}
+
+impl fmt::Debug for TableObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TableObserver")
+    }
 }
 
 /// The name of a table, as PostgreSQL stores it, or as the statement writes it for other servers.
@@ -28,9 +40,9 @@ pub struct TableName {
 /// # Errors
 /// The observer's: the statement must not be sent.
 #[inline]
-pub fn announce(observer: Option<&dyn TableObserver>, sql: &[u8], dialect: Dialect) -> Result<(), EngineError> {
+pub fn announce(observer: Option<&TableObserver>, sql: &[u8], dialect: Dialect) -> Result<(), EngineError> {
     match observer {
-        Some(observer) => created_tables(sql, dialect).iter().try_for_each(|table| observer.before_create(table)),
+        Some(observer) => created_tables(sql, dialect).iter().try_for_each(|table| (observer.0)(table)),
         None => Ok(()),
     }
 }

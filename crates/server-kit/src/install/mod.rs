@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use rumba_engine_api::engine::Availability;
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::server::ServerInfo;
+use rumba_engine_api::server::{Catalogue, ServerInfo};
 use serde::Deserialize;
 
 use crate::cache::{self, Draft};
@@ -135,26 +135,6 @@ impl<S: Software> Releases<S> {
         }
     }
 
-    /// All releases, and which of them are installed.
-    pub fn list(&self) -> Vec<ServerInfo> {
-        let info = |release: &Release| ServerInfo {
-            name: release.name.clone(),
-            engines: release.engines.clone(),
-            availability: release.availability::<S>(),
-        };
-        self.all().iter().map(info).collect()
-    }
-
-    /// Installs a release into rumba's cache, and reports progress to `say`.
-    ///
-    /// # Errors
-    /// A name that is not in the catalogue; a failed download or verification.
-    pub fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
-        let release = self.find(name).ok_or_else(|| EngineError::failed("install", self.unknown(name)))?;
-        release.install::<S>(say)?;
-        Ok(release.availability::<S>())
-    }
-
     /// Checks the table, for the test of its crate.
     ///
     /// # Errors
@@ -169,6 +149,23 @@ impl<S: Software> Releases<S> {
             }
         }
         Ok(())
+    }
+}
+
+impl<S: Software> Catalogue for &'static Releases<S> {
+    fn list(&self) -> Vec<ServerInfo> {
+        let info = |release: &Release| ServerInfo {
+            name: release.name.clone(),
+            engines: release.engines.clone(),
+            availability: release.availability::<S>(),
+        };
+        self.all().iter().map(info).collect()
+    }
+
+    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
+        let release = self.find(name).ok_or_else(|| EngineError::failed("install", self.unknown(name)))?;
+        release.install::<S>(say)?;
+        Ok(release.availability::<S>())
     }
 }
 

@@ -86,7 +86,7 @@ pub struct SessionOptions {
     /// The shared texts of statements that are not prepared.
     pub templates: Arc<Templates>,
     /// Receives the names of the tables that the session creates.
-    pub observer: Option<Arc<dyn TableObserver>>,
+    pub observer: Option<TableObserver>,
 }
 
 /// A session. A value is stored and returned byte for byte if the character sets of connection and column are equal; a
@@ -163,7 +163,7 @@ impl WireSession {
     /// Reports the tables that a statement is about to create, if there is an observer.
     #[inline]
     fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
-        announce(self.options.observer.as_deref(), sql, Dialect::MySql)
+        announce(self.options.observer.as_ref(), sql, Dialect::MySql)
     }
 
     fn backslashes(&self) -> bool {

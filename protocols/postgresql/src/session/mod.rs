@@ -76,7 +76,7 @@ pub struct SessionOptions {
     /// The shared texts of statements that are not prepared.
     pub templates: Arc<Templates>,
     /// Receives the names of the tables that the session creates.
-    pub observer: Option<Arc<dyn TableObserver>>,
+    pub observer: Option<TableObserver>,
 }
 
 /// A session.
@@ -175,7 +175,7 @@ impl PgSession {
     /// Reports the tables that a statement is about to create, if there is an observer.
     #[inline]
     fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
-        announce(self.options.observer.as_deref(), sql, Dialect::PostgreSql)
+        announce(self.options.observer.as_ref(), sql, Dialect::PostgreSql)
     }
 
     /// Submits an unprepared statement, or one while there is no connection or with the wrong number of parameters.

@@ -6,7 +6,7 @@ use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::{Answer, Param, SqlSession};
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
-use rumba_protocol_postgresql::{PgSession, SessionOptions, TableName, TableObserver, Target};
+use rumba_protocol_postgresql::{PgSession, SessionOptions, TableObserver, Target};
 use rumba_testkit::sql::{answer, fetch, ints};
 use rumba_testkit::sql_contract::{
     AWKWARD, closed_statements_give_up_their_place, long_values_and_many_rows_come_through, parameters_arrive_as_sent,
@@ -135,8 +135,8 @@ fn sessions_do_not_share_names_of_statements() {
 fn observer_receives_of_tables_before_they_are_created() {
     let server = shared();
     for as_text in [false, true] {
-        let observer = Arc::new(Observer::default());
-        let options = SessionOptions { text: as_text, observer: Some(observer.clone()), ..SessionOptions::default() };
+        let tables = Arc::new(Mutex::new(Vec::new()));
+        let options = SessionOptions { text: as_text, observer: Some(keeps(&tables)), ..SessionOptions::default() };
         let mut session = session(&server, &options);
         session.run("CREATE TEMPORARY TABLE brief (id int)").unwrap();
         session.run("CREATE TABLE IF NOT EXISTS heard_1 (id int)").unwrap();
@@ -144,22 +144,18 @@ fn observer_receives_of_tables_before_they_are_created() {
         answer(&mut session, 0).unwrap();
         let prepared = session.prepare("CREATE TABLE refused (id int)").unwrap_err();
         assert!(prepared.to_string().contains("refused by the observer"), "{prepared}");
-        assert_eq!(*observer.tables.lock().unwrap(), ["heard_1", "heard_2", "refused"]);
+        assert_eq!(*tables.lock().unwrap(), ["heard_1", "heard_2", "refused"]);
         assert_eq!(ints(&mut session, "SELECT count(*) FROM pg_class WHERE relname = 'refused'").unwrap(), [0]);
     }
 }
 
 /// Keeps the names of tables, and refuses one.
-#[derive(Debug, Default)]
-struct Observer {
-    tables: Mutex<Vec<String>>,
-}
-
-impl TableObserver for Observer {
-    fn before_create(&self, name: &TableName) -> Result<(), EngineError> {
-        self.tables.lock().unwrap().push(name.table.clone());
+fn keeps(tables: &Arc<Mutex<Vec<String>>>) -> TableObserver {
+    let tables = tables.clone();
+    TableObserver::new(move |name| {
+        tables.lock().unwrap().push(name.table.clone());
         if name.table == "refused" { Err(EngineError::failed("create", "refused by the observer")) } else { Ok(()) }
-    }
+    })
 }
 
 #[test]
