@@ -98,7 +98,7 @@ impl Tls {
 
 impl Target {
     /// Logs in, and again without encryption if that is only preferred and fails: a server may offer encryption and not
-    /// agree on it with this client. `is_tls` tells such an error from others.
+    /// agree on it with this client. `is_tls` recognizes such an error.
     ///
     /// # Errors
     /// That of the last login.
