@@ -47,8 +47,7 @@ impl Start<'_> {
         Some(Warning::new(
             "loaded-again",
             format!(
-                "this trial loaded its own data, because the data that trial {load} loaded could not be used: \
-                     {why}"
+                "this trial loaded its own data, because the data that trial {load} loaded could not be used: {why}"
             ),
             "it is excluded from results with repeats that started from copies; fix the cause and run the experiment \
              again",
@@ -66,10 +65,9 @@ impl Start<'_> {
     /// The text of the condition `data`.
     pub(super) fn words(&self) -> String {
         match self {
-            Start::Copy { load, .. } => format!(
-                "a copy of the data that trial {load} loaded, opened by a fresh \
-                                                 process"
-            ),
+            Start::Copy { load, .. } => {
+                format!("a copy of the data that trial {load} loaded, opened by a fresh process")
+            }
             Start::Nothing | Start::Again { .. } => "loaded by this trial".to_owned(),
         }
     }

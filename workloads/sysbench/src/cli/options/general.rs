@@ -85,8 +85,7 @@ pub static LOG_TEXT: &[OptionInfo] = &[option(
     "verbosity",
     Int,
     Some("3"),
-    "how much is reported: {0 - fatal errors only, 3 - reports, 5 - \
-                                                    everything}",
+    "how much is reported: {0 - fatal errors only, 3 - reports, 5 - everything}",
 )];
 
 /// Options for reporting latencies.
