@@ -25,8 +25,8 @@ function note(row: Row, waited: number): string {
   const retries = value(row.run?.metrics["retries_per_op"]?.median) ?? 0;
   // In a closed loop each client is in an operation all the time.
   const share = rate ? (waited * rate) / (row.clients * 1e6) : null;
-  const told = [share !== null && share >= 0.0005 && share <= 1 ? `${percent(share)} of the time` : "", retries > 0 ? `${significant(retries)} retries/op` : ""];
-  return told.filter(Boolean).join(", ");
+  const parts = [share !== null && share >= 0.0005 && share <= 1 ? `${percent(share)} of the time` : "", retries > 0 ? `${significant(retries)} retries/op` : ""];
+  return parts.filter(Boolean).join(", ");
 }
 
 export function contentionSection(context: Context): HTMLElement | null {

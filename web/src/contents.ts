@@ -11,7 +11,6 @@ const NAMES: Record<string, string> = {
   sweep: "Sweep",
   multiples: "Tests",
   cost: "Cost",
-  money: "Money",
   bytes: "Bytes",
   matrix: "Ratios",
   verdicts: "Certainty",
@@ -49,7 +48,7 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
   const nav = h("nav", { class: "contents", "aria-label": "sections" }, ...links.values());
   let marked: HTMLElement | undefined;
   const mark = () => {
-    // The last section that has begun above the middle of the upper half; sections are drawn anew, so each is looked up.
+    // The last section that has begun above the middle of the upper half; sections are redrawn, so each is looked up.
     const begun = sections.map(({ id }) => id).filter((id) => (document.getElementById(id)?.getBoundingClientRect().top ?? Infinity) < innerHeight / 4);
     const now = links.get(target === "" ? (begun.at(-1) ?? "") : target);
     if (now === marked) return;

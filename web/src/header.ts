@@ -55,10 +55,10 @@ function verdict(context: Context): HTMLElement | null {
 
 /** What was found, how sure that is, and what to be careful of: made from the verdicts by the report itself. */
 function opening(context: Context): HTMLElement | null {
-  const told = context.data.opening;
-  if (!told) return null;
-  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, context.labelled(sentence)));
-  return h("div", { class: "opening" }, ...sentences, told.conditions !== "" && h("p", { class: "about" }, told.conditions));
+  const opening = context.data.opening;
+  if (!opening) return null;
+  const sentences = [opening.found, opening.undecided, opening.careful].map((sentence) => h("p", {}, context.labelled(sentence)));
+  return h("div", { class: "opening" }, ...sentences, opening.conditions !== "" && h("p", { class: "about" }, opening.conditions));
 }
 
 export function headerSection(context: Context): HTMLElement {

@@ -11,7 +11,7 @@ interface Left {
 }
 
 /** The events of the run; each kind has some of these. */
-interface Told {
+interface RunEvent {
   number: number;
   of: number;
   engine: string;
@@ -61,16 +61,16 @@ export function follow(begin: () => void): void {
   bar.onPause((paused) => drawing.pause(paused));
   if (live.events === undefined) return;
   const events = new EventSource(live.events);
-  const on = <T>(kind: string, heard: (told: T) => void) =>
-    events.addEventListener(kind, (event) => heard(JSON.parse((event as MessageEvent<string>).data) as T));
-  on<Told>("trial", (told) => bar.trial(told));
-  on<Told>("phase", (told) => {
-    bar.phase(told);
-    show({ part: MAKING.has(told.phase) ? "load" : "run" });
+  const on = <T>(kind: string, receive: (event: T) => void) =>
+    events.addEventListener(kind, (event) => receive(JSON.parse((event as MessageEvent<string>).data) as T));
+  on<RunEvent>("trial", (event) => bar.trial(event));
+  on<RunEvent>("phase", (event) => {
+    bar.phase(event);
+    show({ part: MAKING.has(event.phase) ? "load" : "run" });
   });
-  on<Told>("interval", (told) => bar.interval(told));
-  on<Told>("trial-ended", (told) => bar.left(told.left));
-  on<Told>("warning", (told) => bar.warn(told.message));
+  on<RunEvent>("interval", (event) => bar.interval(event));
+  on<RunEvent>("trial-ended", (event) => bar.left(event.left));
+  on<RunEvent>("warning", (event) => bar.warn(event.message));
   on("stopping", () => bar.stopping());
   // The server goes when the run has ended: the result comes without being asked for.
   on<PageData>("result", (data) => drawing.last(data));
@@ -85,7 +85,7 @@ export function follow(begin: () => void): void {
 
 let next: Partial<State> | null = null;
 
-/** Shows what is under way; what was told before this page was opened comes all at once, and is shown once. */
+/** Shows the current trial and phase; earlier events come all at once, and are shown once. */
 function show(change: Partial<State>): void {
   if (next === null) setTimeout(() => whenFree(() => { suggest(next ?? {}); next = null; }), 50);
   next = { ...next, ...change };
@@ -195,22 +195,22 @@ class Bar {
     );
   }
 
-  onPause(heard: (paused: boolean) => void): void {
+  onPause(receive: (paused: boolean) => void): void {
     this.#pause.addEventListener("click", () => {
       const paused = this.#pause.getAttribute("aria-pressed") !== "true";
       this.#pause.setAttribute("aria-pressed", String(paused));
-      heard(paused);
+      receive(paused);
     });
   }
 
-  trial({ number, of, engine, clients, repeat, left }: Told): void {
+  trial({ number, of, engine, clients, repeat, left }: RunEvent): void {
     this.#trial = `Trial ${number} of ${of}: ${engine}, ${clients} ${clients === 1 ? "client" : "clients"}, repeat ${repeat}`;
     this.#what.textContent = this.#trial;
     this.#figures.textContent = "";
     this.left(left);
   }
 
-  phase({ phase, seconds: lasts, rows, left }: Told): void {
+  phase({ phase, seconds: lasts, rows, left }: RunEvent): void {
     this.#phase = { name: phase, seconds: lasts ?? 0, rows: rows ?? 0, passed: 0, done: 0 };
     this.#what.textContent = `${this.#trial} · ${phase}`;
     this.#progress.hidden = lasts === null && rows === null;
@@ -218,7 +218,7 @@ class Bar {
     this.left(left);
   }
 
-  interval({ ops, seconds: passed, p99_ms, left }: Told): void {
+  interval({ ops, seconds: passed, p99_ms, left }: RunEvent): void {
     const phase = this.#phase;
     phase.passed += passed ?? 0;
     phase.done += ops;

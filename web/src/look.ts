@@ -1,4 +1,4 @@
-// How engines are told apart: a colour (after Okabe and Ito, safe for the colour-blind;
+// How engines are distinguished: a colour (after Okabe and Ito, safe for the colour-blind;
 // style.css has it for light and for dark ground), a dash and a marker, never by colour alone.
 
 import { constant } from "./dom";

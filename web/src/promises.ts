@@ -62,7 +62,7 @@ export function promisesSection(context: Context): HTMLElement | null {
     h("tr", {}, h("th", { scope: "row" }, name), ...engines.map(({ trials }) => cell(worst(trials, short)))),
   );
   const table = h("table", { class: "promises" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "promise"), ...heads)), h("tbody", {}, ...rows));
-  const told = engines.flatMap(({ engine, trials }) =>
+  const items = engines.flatMap(({ engine, trials }) =>
     [...names.keys()].flatMap((short) => {
       const promise = worst(trials, short);
       return promise && promise.outcome !== "kept" ? [h("li", {}, h("strong", {}, `${context.label(engine)}, ${promise.name.split(":")[0]}: `), promise.seen)] : [];
@@ -74,6 +74,6 @@ export function promisesSection(context: Context): HTMLElement | null {
     `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown; what was acknowledged, lost and does not hold is of all of them.`,
     scrolling("promises", table),
     killsTable(context, engines),
-    told.length > 0 ? h("ul", {}, ...told) : null,
+    items.length > 0 ? h("ul", {}, ...items) : null,
   );
 }

@@ -13,7 +13,7 @@ import { choose, current } from "./state";
 
 /** Below the rates and the times: what an operation costs. */
 export const COSTS = ["cpu_us_per_op", "wkb_per_op_with_drain"];
-/** What the ladder can show besides the rates that a workload reports. */
+/** What the ladder can show in addition to the rates that a workload reports. */
 const OTHERS = ["ops_per_s", "retries_per_op", "reads_per_op", "host_cpu_percent"];
 
 /** The rates that the workload's specification reports, `tpmC`, then what every workload has. */
@@ -23,12 +23,12 @@ export function ladderMetrics(context: Context): string[] {
   return [...rates, ...OTHERS.filter((name) => present.has(name))];
 }
 
-/** What is drawn first, and its times beside it. */
+/** What is drawn first, and its times next to it. */
 export function chosenMetrics(): [string, string] {
   return [current().ladder, `${current().op}.p99_ms`];
 }
 
-/** The choices of the metric and of the operation whose times stand beside it. */
+/** The choices of the metric and of the operation whose times are next to it. */
 export function pickers(context: Context): HTMLElement {
   const [metrics, ops] = [ladderMetrics(context), opNames(context)];
   const metric = choice("metric", metrics.map((name) => ({ value: name, text: metricName(name) })), current().ladder, (ladder) => choose({ ladder }));

@@ -17,7 +17,7 @@ export interface Dots {
 
 /** The strip below its caption; `shown` writes a median. */
 export function strip(caption: (Node | string)[], all: Dots[], footnotes: Footnotes, shown: (number: number) => string = measured): HTMLElement {
-  // What cannot be told from zero must not fill the axis.
+  // Values that are indistinguishable from zero must not fill the axis.
   const largest = Math.max(...all.flatMap(({ figure }) => numbers(figure)), 5 * RESOLUTION);
   const by = niceStep(largest, 4);
   const end = Math.max(by, Math.ceil((largest * 1.02) / by) * by);

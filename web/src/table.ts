@@ -31,9 +31,9 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
   const unsound = row.unsound ?? [];
   // What a proof has found weighs more than that one was cut off.
   const isBroken = row.broken.length > 0 || unsound.some(({ proof }) => proof !== "cut-off");
-  const told = [...unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`), ...(row.run?.notes ?? [])].join("; ");
+  const reasons = [...unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`), ...(row.run?.notes ?? [])].join("; ");
   const words = isBroken ? "data inconsistent" : unsound.length > 0 ? "verification cut off" : row.run?.partial ? "partial figures" : "";
-  const flag = words !== "" && h("span", { class: "flag", title: told }, words);
+  const flag = words !== "" && h("span", { class: "flag", title: reasons }, words);
   return h(
     "th",
     { scope: "row" },
@@ -85,8 +85,8 @@ export function figureTable(
     h("tbody", {}, ...body),
   );
   const notes = rows.flatMap((row) => (pick(row)?.notes ?? []).map((note) => h("li", {}, `${context.label(row.engine)}: ${note}`)));
-  const told = notes.length > 0 && h("ul", { class: "footnotes", "aria-label": "what is not in the figures" }, ...notes);
-  return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list(), told);
+  const list = notes.length > 0 && h("ul", { class: "footnotes", "aria-label": "what is not in the figures" }, ...notes);
+  return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list(), list);
 }
 
 /** Whether the exact test finds every other engine worse: nothing wins by its median alone. */
