@@ -209,20 +209,31 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     let server = Existing::start(&[]);
     server.fetch(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
     server.fetch("GRANT ALL ON lab.* TO lab@localhost");
-    let run = || {
-        let mut command = place.short_run("innodb", &["--set", &server.dsn_of("lab", "lab", "")]);
+    let run_with = |more: &str| {
+        let mut command = place.short_run("innodb", &["--set", &server.dsn_of("lab", "lab", more)]);
         command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap()
     };
+    let run = || run_with("");
     let output = run();
     let words = words(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("the user lacks privileges that settle and drain need"), "{words}");
+    assert!(words.contains("add `flush=no` to the server's address"), "{words}");
     assert!(words.contains("GRANT RELOAD, PROCESS ON *.* TO 'lab'@'localhost'"), "{words}");
     assert!(!place.path("out").exists(), "nothing was created");
+    let output = run_with("&flush=no");
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = &place.report()["trials"][0];
+    assert_eq!(trial["status"], "done");
+    let unpaid = trial["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == "debt-unpaid").unwrap();
+    assert!(unpaid["message"].to_string().contains("`flush=no`"), "{unpaid}");
+    std::fs::remove_dir_all(place.path("out")).unwrap();
     server.fetch("GRANT RELOAD, PROCESS ON *.* TO lab@localhost");
     let output = run();
     assert!(output.status.success(), "{}", text(&output));
-    assert_eq!(place.report()["trials"][0]["status"], "done");
+    let trial = &place.report()["trials"][0];
+    assert_eq!(trial["status"], "done");
+    assert!(!trial["warnings"].to_string().contains("flush=no"), "{}", trial["warnings"]);
 }
 
 /// Guards against a crash: the process once died while starting a thread, with "failed to allocate an alternative

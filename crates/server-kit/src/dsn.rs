@@ -41,7 +41,15 @@ pub struct Dsn {
     pub tls: Tls,
     /// The file that [`Form::file`] names.
     pub file: Option<PathBuf>,
+    /// Whether settle and drain leave it to the server when it writes, for a user without privileges on the whole server.
+    pub without_flush: bool,
 }
+
+/// What `Instance::unpaid` reports for a server with `flush=no`.
+pub const UNFLUSHED: &str = "the server may still hold deferred writes, because `flush=no` keeps rumba from requesting them";
+
+/// The remedy for a user without the privileges that make a server write.
+pub const FLUSH_NO: &str = "add `flush=no` to the server's address, which leaves deferred writes out of all figures";
 
 /// An error about an experiment's server.
 pub fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError {
@@ -112,6 +120,7 @@ impl Form {
             parameters.take(self, name, decode(value))?;
         }
         dsn.tls = parameters.tls()?;
+        dsn.without_flush = parameters.without_flush()?;
         (dsn.socket, dsn.file) = (parameters.socket, parameters.file);
         if dsn.socket.is_some() && dsn.host.is_some() {
             return Err(wrong("it names both a host and a socket", "name one of them"));
@@ -126,6 +135,7 @@ struct Parameters {
     ca: Option<PathBuf>,
     socket: Option<PathBuf>,
     file: Option<PathBuf>,
+    flush: Option<String>,
 }
 
 impl Parameters {
@@ -134,6 +144,7 @@ impl Parameters {
             "tls" => self.tls = Some(value),
             "ca" => self.ca = Some(value.into()),
             "socket" => self.socket = Some(value.into()),
+            "flush" => self.flush = Some(value),
             _ if form.file == Some(name) => self.file = Some(value.into()),
             "password" | "passwd" | "pwd" => return Err(form.holds_password()),
             // An unexpected name may be a part of a password, so the error must not repeat it.
@@ -141,7 +152,7 @@ impl Parameters {
                 return Err(wrong("its parameters are not written name=value", form.like()));
             }
             _ => {
-                let known: Vec<&str> = ["tls", "ca", "socket"].into_iter().chain(form.file).collect();
+                let known: Vec<&str> = ["tls", "ca", "socket", "flush"].into_iter().chain(form.file).collect();
                 let remedy = match rumba_engine_api::nearest(name, known.iter().copied()) {
                     Some(nearest) => format!("did you mean `{nearest}`?"),
                     None => format!("it may have: {}", known.join(", ")),
@@ -150,6 +161,17 @@ impl Parameters {
             }
         }
         Ok(())
+    }
+
+    fn without_flush(&self) -> Result<bool, SettingError> {
+        match self.flush.as_deref() {
+            None | Some("yes") => Ok(false),
+            Some("no") => Ok(true),
+            Some(other) => Err(wrong(
+                format!("invalid `flush={other}`"),
+                "flush is yes, or no for a user who may not make the server write",
+            )),
+        }
     }
 
     fn tls(&mut self) -> Result<Tls, SettingError> {
@@ -262,7 +284,8 @@ mod tests {
         assert_eq!(tls("tls=required"), Ok(Tls::Required));
         assert_eq!(tls("ca=/ca.pem"), Ok(Tls::Verified { ca: Some("/ca.pem".into()) }));
         assert!(tls("tls=maybe").unwrap_err().remedy.contains("verified"));
-        assert_eq!(tls("tsl=off").unwrap_err().remedy, "it may have: tls, ca, socket, defaults-file");
+        assert_eq!(tls("tsl=off").unwrap_err().remedy, "it may have: tls, ca, socket, flush, defaults-file");
+        assert_eq!(tls("flush=maybe").unwrap_err().problem, "invalid `flush=maybe`");
         assert_eq!(tls("defaults_file=/x").unwrap_err().remedy, "did you mean `defaults-file`?");
     }
 }

@@ -119,6 +119,7 @@ impl MongoEngine {
         };
         let admin = Admin::connect(&target, ANSWER).map_err(|error| error.during("connection to the server"))?;
         let mut control = Control::new(admin, options.on_lost);
+        let flushes = !matches!(&server, Server::Existing(Dsn { without_flush: true, .. }));
         let host = match host {
             Some((running, data)) => Host::Own { running, data },
             None => {
@@ -126,7 +127,7 @@ impl MongoEngine {
                 let held = existing::take(&target, &mut control, &database)?;
                 existing::make_ready(&mut control, &database)?;
                 let (pid, data) = existing::place(&target, &mut control);
-                Host::Existing { pid, data, _held: held }
+                Host::Existing { pid, data, _held: held, flushes }
             }
         };
         let mut settings = vec![("server".to_owned(), reported)];
@@ -241,7 +242,7 @@ impl Engine for MongoEngine {
         let Server::Existing(dsn) = server else { return Ok(()) };
         let mut control = Control::new(existing::connect(&dsn::target(&dsn)?)?, options.on_lost);
         existing::check(&mut control, &dsn.database)?;
-        existing::check_rights(&mut control)
+        if dsn.without_flush { Ok(()) } else { existing::check_rights(&mut control) }
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {

@@ -9,6 +9,7 @@ use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
+use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::watch::{Watch, Watched};
 
 use crate::brand::Brand;
@@ -34,6 +35,8 @@ pub enum Host {
         data: Option<PathBuf>,
         /// Keeps other trials off the database.
         _held: Held,
+        /// Whether settle and drain make the server write.
+        flushes: bool,
     },
 }
 
@@ -84,8 +87,15 @@ impl ServerInstance {
         }
     }
 
+    fn flushes(&self) -> bool {
+        !matches!(self.host, Host::Existing { flushes: false, .. })
+    }
+
     /// Writes all dirty data without a timeout, with a checkpoint if the storage engine has one.
     fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
+        if !self.flushes() {
+            return Ok(());
+        }
         let mut control = self.control();
         control.set_timeout(None);
         let written = control.fetch(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
@@ -125,6 +135,10 @@ impl Instance for ServerInstance {
 
     fn drain(&self) -> Result<(), EngineError> {
         self.write_all("drain: fsync")
+    }
+
+    fn unpaid(&self) -> Option<String> {
+        (!self.flushes()).then(|| UNFLUSHED.to_owned())
     }
 
     fn debt(&self) -> Vec<Gauge> {

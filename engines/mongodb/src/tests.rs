@@ -135,10 +135,14 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
     // A trial may remove data that another trial left.
     drop(instance);
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
-    assert_eq!(count(&*instance), 0);
+    assert_eq!((count(&*instance), instance.unpaid()), (0, None));
     instance.close().unwrap();
+    let flushed = config.server.replace(format!("mongodb://127.0.0.1:{}/lab?flush=no", server.port()));
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
+    instance.settle().and_then(|()| instance.drain()).unwrap();
+    assert!(instance.unpaid().unwrap().contains("`flush=no`"));
     instance.close().unwrap();
+    config.server = flushed;
     let mut theirs = rumba_protocol_mongodb::Admin::connect(
         &crate::dsn::target(&crate::dsn::FORM.parse(config.server.as_deref().unwrap()).unwrap()).unwrap(),
         std::time::Duration::from_secs(30),

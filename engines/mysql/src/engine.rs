@@ -38,7 +38,6 @@ use crate::redo;
 use crate::rehearsal;
 use crate::requested::RequestedEngine;
 use crate::software::Software;
-use crate::upkeep::Patience;
 
 /// An engine of the MySQL family.
 #[derive(Clone, Copy, Debug)]
@@ -249,14 +248,15 @@ impl MySqlEngine {
         let mut control = Control::new(admin, options.on_lost, Some(schema.clone()));
         control.set_timeout(None);
         let server = counters::Server::new(plan.kind.clone(), &version);
-        let rehearsed = rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, &Patience::default());
+        let flushes = !dsn.without_flush;
+        let rehearsed = rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, flushes);
         if let Err(error) = rehearsed {
             // Returns the schema to its earlier state. Tables that cannot be removed stay marked as rumba's.
             let _ = taken.give_back(&mut control);
             return Err(error);
         }
         control.set_timeout(Some(existing::PATIENCE));
-        let host = Host::Existing { taken, place };
+        let host = Host::Existing { taken, place, flushes };
         ServerInstance::new(Parts { host, target, schema, control, settings, version }, &plan, &options)
     }
 }
@@ -395,6 +395,9 @@ impl Engine for MySqlEngine {
                 let (_, plan, capabilities) = self.plan_existing(config, &mut admin)?;
                 existing::check(&mut admin, &dsn.database)?;
                 let server = counters::Server::new(plan.kind, &capabilities.version_text);
+                if dsn.without_flush {
+                    return Ok(());
+                }
                 rehearsal::check(&mut admin, &server, &dsn.database)
             }
             server => self.plan_own(config, &server).map(drop),

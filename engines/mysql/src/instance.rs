@@ -17,7 +17,8 @@ use crate::launch::{Running, STOP};
 use crate::marker;
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::upkeep::{self, Patience, existing};
+use crate::upkeep::{self, Patience, analyze, existing};
+use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::watch::{Watch, Watched};
 
 /// Timeout of a counter query.
@@ -38,6 +39,8 @@ pub enum Host {
         taken: Taken,
         /// The server's process and data directory, if they can be determined.
         place: (Option<u32>, Option<PathBuf>),
+        /// Whether settle and drain make the server write.
+        flushes: bool,
     },
 }
 
@@ -165,7 +168,8 @@ impl Instance for ServerInstance {
         let (server, schema, patience) = (&self.server, &self.schema, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::settle(control, server, schema, &patience),
-            Host::Existing { .. } => existing::settle(control, server, schema, &patience),
+            Host::Existing { flushes: true, .. } => existing::settle(control, server, schema, &patience),
+            Host::Existing { flushes: false, .. } => analyze::tables(control, schema),
         })
     }
 
@@ -173,8 +177,13 @@ impl Instance for ServerInstance {
         let (server, patience) = (&self.server, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::drain(control, server, &patience),
-            Host::Existing { .. } => existing::drain(control, server, &self.schema, &patience),
+            Host::Existing { flushes: true, .. } => existing::drain(control, server, &self.schema, &patience),
+            Host::Existing { flushes: false, .. } => Ok(()),
         })
+    }
+
+    fn unpaid(&self) -> Option<String> {
+        matches!(self.host, Host::Existing { flushes: false, .. }).then(|| UNFLUSHED.to_owned())
     }
 
     fn debt(&self) -> Vec<Gauge> {

@@ -8,6 +8,7 @@ use rumba_protocol_mysql::WireError;
 use crate::counters::{Flavour, Kind, Request, Server, debt, is_denied, purge_progress};
 use crate::sql::{quoted, text};
 use crate::upkeep::{Patience, existing};
+use rumba_server_kit::dsn::FLUSH_NO;
 
 /// The temporary table for the rehearsal.
 pub const TABLE: &str = "rumba_rehearsal";
@@ -39,7 +40,8 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
             Err(WireError::Server { code, .. }) if NO_SUCH_TABLE.contains(&code) => {}
             Err(error @ WireError::Server { code, .. }) if is_denied(code) => {
                 let problem = format!("the user lacks privileges that settle and drain need: {error}, in: {sql}");
-                return Err(SettingError::new("server", problem, grants(admin, server, schema)));
+                let remedy = format!("{FLUSH_NO}, or {}", grants(admin, server, schema));
+                return Err(SettingError::new("server", problem, remedy));
             }
             // Other errors are reported when the statement is needed, which is also before the load.
             _ => {}
@@ -49,7 +51,8 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
     let _ = admin.fetch("UNLOCK TABLES");
     if server.kind == Kind::InnoDb && !sees_purge(admin) {
         let problem = "settle and drain wait for purge, and the server does not show this user its progress";
-        return Err(SettingError::new("server", problem, grants(admin, server, schema)));
+        let remedy = format!("{FLUSH_NO}, or {}", grants(admin, server, schema));
+        return Err(SettingError::new("server", problem, remedy));
     }
     Ok(())
 }
@@ -59,7 +62,8 @@ fn sees_purge(admin: &mut dyn Request) -> bool {
     history.is_some() || purge_progress(admin).is_some()
 }
 
-/// Runs the statements of loaders, clients, settle and drain once, with a one-row table in the taken schema.
+/// Runs the statements of loaders and clients once, and those of settle and drain if they make the server write, with a
+/// one-row table in the taken schema.
 ///
 /// # Errors
 /// The first statement that the server refuses, and the statements that grant the missing privileges.
@@ -68,7 +72,7 @@ pub fn rehearse(
     server: &Server,
     schema: &str,
     table_options: &str,
-    patience: &Patience,
+    flushes: bool,
 ) -> Result<(), EngineError> {
     let table = format!("{}.{}", quoted(schema), quoted(TABLE));
     let statements = [
@@ -82,7 +86,8 @@ pub fn rehearse(
     for sql in &statements {
         admin.fetch(sql).map_err(|error| refused(admin, server, schema, &error, sql))?;
     }
-    if let Err(error) = existing::settle(admin, server, schema, patience) {
+    let settled = if flushes { existing::settle(admin, server, schema, &Patience::default()) } else { Ok(()) };
+    if let Err(error) = settled {
         // The message contains the server's error; an administrator may grant the privilege.
         return Err(with_remedy(error, &grants(admin, server, schema)));
     }
@@ -172,7 +177,7 @@ mod tests {
         assert_eq!(root.fetch("SHOW DATABASES LIKE 'lab'").expect("schemas").rows.len(), 0, "nothing was made");
         // The granted privileges must also suffice for the real run.
         run(&mut user, &["CREATE DATABASE lab"]);
-        rehearse(&mut user, &innodb, "lab", OPTIONS, &Patience::default()).expect("what was granted is enough");
+        rehearse(&mut user, &innodb, "lab", OPTIONS, true).expect("what was granted is enough");
         assert_eq!(root.fetch("SHOW TABLES FROM lab").expect("tables").rows.len(), 0, "nothing is left");
     }
 
@@ -187,7 +192,7 @@ mod tests {
         let innodb = private.server(Kind::InnoDb);
         let mut user = private.connect_as("lab");
         check(&mut user, &innodb, "lab").expect("of settle and drain nothing is missing");
-        let error = rehearse(&mut user, &innodb, "lab", OPTIONS, &Patience::default()).expect_err("no index");
+        let error = rehearse(&mut user, &innodb, "lab", OPTIONS, true).expect_err("no index");
         let words = error.to_string();
         assert!(words.contains("denied") && words.contains("ADD KEY") && words.contains("GRANT ALL"), "{words}");
     }
@@ -206,7 +211,7 @@ mod tests {
         let mut user = private.connect_as("lab");
         check(&mut user, &myrocks, "lab").expect("what was granted is enough");
         run(&mut user, &["CREATE DATABASE lab"]);
-        rehearse(&mut user, &myrocks, "lab", "ENGINE=ROCKSDB", &Patience::default()).expect("also for settle");
+        rehearse(&mut user, &myrocks, "lab", "ENGINE=ROCKSDB", true).expect("also for settle");
     }
 
     /// A server that permits everything and records it.

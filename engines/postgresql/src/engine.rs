@@ -184,7 +184,7 @@ fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, Eng
     let mut admin = existing::connect(&target).map_err(setting)?;
     existing::take(&mut admin, &dsn.database)?;
     let mut control = Control::new(admin, options.on_lost, true);
-    existing::check(&mut control, &dsn.database).map_err(setting)?;
+    existing::check(&mut control, dsn).map_err(setting)?;
     let reported = format!(
         "PostgreSQL {}, an existing server: `cache` and `durability` are what it was given",
         control.server_version()
@@ -198,7 +198,7 @@ fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, Eng
     plan.setup.push(format!("SET search_path TO {}", schema.search_path));
     settings.extend(plan.startup.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     settings.push(("search_path".to_owned(), schema.search_path));
-    let host = Host::Existing { pid, data, schema: schema.name };
+    let host = Host::Existing { pid, data, schema: schema.name, flushes: !dsn.without_flush };
     Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
 }
 
@@ -265,7 +265,7 @@ impl Engine for PostgreSql {
                 let (options, plan) = plan_existing(config)?;
                 let admin = existing::connect(&dsn::target(&dsn)?)?;
                 let mut control = Control::new(admin, options.on_lost, false);
-                existing::check(&mut control, &dsn.database)?;
+                existing::check(&mut control, &dsn)?;
                 let remedy = "set it on the server, or leave it out";
                 let held = readback::settings_in_force(&mut control, &plan);
                 held.map(drop).map_err(|error| SettingError::new("settings", error.to_string(), remedy))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rumba_engine_api::error::{EngineError, SqlState};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_postgresql::{Admin, PgError, Target};
+use rumba_server_kit::dsn::{Dsn, FLUSH_NO};
 use rumba_server_kit::left_behind::Container;
 use rumba_server_kit::process::{parent_of, place_of};
 
@@ -80,7 +81,8 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 ///
 /// # Errors
 /// The obstacle and its remedy.
-pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
+pub fn check(control: &mut Control, dsn: &Dsn) -> Result<(), SettingError> {
+    let database = dsn.database.as_str();
     if let Found::Foreign(relation) = look(control).map_err(unreadable)? {
         return Err(SettingError::new("server", foreign(database, &relation), remedy(database)));
     }
@@ -90,10 +92,13 @@ pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> 
         return Err(SettingError::new("server", problem, remedy(database)));
     }
     trial_schema(control)?;
+    if dsn.without_flush {
+        return Ok(());
+    }
     match control.fetch("CHECKPOINT") {
         Err(error) if is_denied(&error) => {
             let problem = format!("the user lacks privileges that settle and drain need: {error}");
-            Err(SettingError::new("server", problem, upkeep::REMEDY))
+            Err(SettingError::new("server", problem, format!("{FLUSH_NO}, or {}", upkeep::REMEDY)))
         }
         // Other errors are reported when the command is needed, which is also before the load.
         _ => Ok(()),

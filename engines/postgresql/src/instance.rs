@@ -8,6 +8,7 @@ use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
+use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::watch::{Watch, Watched};
 
 use crate::control::Control;
@@ -39,6 +40,8 @@ pub enum Host {
         data: Option<PathBuf>,
         /// The schema of the trial's tables, and of its marker.
         schema: String,
+        /// Whether settle and drain request a checkpoint.
+        flushes: bool,
     },
 }
 
@@ -107,6 +110,10 @@ impl ServerInstance {
         Self { host, target, session, counts, release, settings, control, tables, processes, waits, wal }
     }
 
+    fn flushes(&self) -> bool {
+        !matches!(self.host, Host::Existing { flushes: false, .. })
+    }
+
     /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = held(&self.control);
@@ -164,7 +171,7 @@ impl Instance for ServerInstance {
     }
 
     fn settle(&self) -> Result<(), EngineError> {
-        self.patiently(|control| upkeep::settle(control, &self.tables))?;
+        self.patiently(|control| upkeep::settle(control, &self.tables, self.flushes()))?;
         if let Some(wal) = &self.wal {
             held(wal).settled(&mut held(&self.control), self.release);
         }
@@ -175,7 +182,7 @@ impl Instance for ServerInstance {
         if let Some(wal) = &self.wal {
             held(wal).drains(&mut held(&self.control));
         }
-        self.patiently(|control| upkeep::drain(control, &self.tables))?;
+        self.patiently(|control| upkeep::drain(control, &self.tables, self.flushes()))?;
         if let Some(wal) = &self.wal {
             held(wal).drained(&mut held(&self.control));
         }
@@ -187,7 +194,8 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        upkeep::unpaid(&mut held(&self.control), &self.tables)
+        let unflushed = (!self.flushes()).then(|| UNFLUSHED.to_owned());
+        unflushed.or_else(|| upkeep::unpaid(&mut held(&self.control), &self.tables))
     }
 
     fn counters(&self) -> Vec<Gauge> {

@@ -81,6 +81,26 @@ fn tables_in_the_users_own_schema_are_settled_and_dropped() {
     }
 }
 
+#[test]
+#[needs(PostgreSql)]
+fn user_without_the_right_to_a_checkpoint_leaves_it_out() {
+    let server = start();
+    let mut admin = connect(&server, "postgres");
+    admin.query("CREATE ROLE lab LOGIN").expect("a user");
+    admin.query("CREATE DATABASE lab OWNER lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'").expect("a database");
+    let refused = PostgreSql.check(&on(&server, "lab", "lab")).expect_err("no pg_checkpoint");
+    assert!(refused.remedy.contains("`flush=no`") && refused.remedy.contains("GRANT pg_checkpoint"), "{refused:?}");
+    let config = on(&server, "lab", "lab?flush=no");
+    PostgreSql.check(&config).expect("no privilege of the server is needed");
+    let instance = open(&config).expect("taken");
+    sql(&*instance).run("CREATE TABLE t (id int PRIMARY KEY)").expect("a table");
+    instance.settle().expect("vacuumed");
+    instance.drain().expect("nothing to do");
+    let unpaid = instance.unpaid().expect("a checkpoint");
+    assert!(unpaid.contains("deferred writes") && unpaid.contains("`flush=no`"), "{unpaid}");
+    instance.close().expect("given back");
+}
+
 /// The end of a trial dropped all tables of the schema, with CASCADE, which reached others' views.
 #[test]
 #[needs(PostgreSql)]
