@@ -2,7 +2,10 @@
 //! The length of answers is known; they are neither decoded nor recorded. `make bench` compares rumba's clients with
 //! it: the difference is rumba's own cost.
 //!
-//! `minimal_loop SOCKET|HOST:PORT [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]`
+//! `minimal_loop SOCKET|HOST:PORT [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]
+//! [blocking=0]`
+//!
+//! With `blocking=1` there is a thread for each client that blocks in `recv`: the fewest system calls with few clients.
 //!
 //! The server must accept the user without a password; all rows must have the same length, like those of `sbtest1`.
 
@@ -205,6 +208,25 @@ fn watch(epoll: &OwnedFd, place: usize, stream: RawFd) -> Result<(), Failure> {
     }
 }
 
+/// Serves connections one after the other until the end: for a thread of one connection.
+fn serve_blocking(
+    mut connections: Vec<Connection>,
+    rows: u64,
+    end: Instant,
+    reported: &AnswerCount,
+) -> Result<(), Failure> {
+    let (mut buffer, mut queries) = (vec![0; 1 << 14], 0);
+    while Instant::now() < end {
+        for connection in &mut connections {
+            connection.fetch(rows)?;
+            while !connection.receive(&mut buffer)? {}
+            queries += 1;
+        }
+        reported.0.store(queries, Relaxed);
+    }
+    Ok(())
+}
+
 /// Serves connections until the end.
 fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, reported: &AnswerCount) -> Result<(), Failure> {
     // SAFETY: the call takes no pointer.
@@ -258,7 +280,10 @@ fn main() -> Result<(), Failure> {
     let (clients, rows) = (number("clients", 64)?, number("rows", 100_000)?);
     let [warmup, seconds] = [number("warmup", 5)?, number("seconds", 5)?].map(Duration::from_secs);
     let (user, database) = (text("user", "root"), text("database", "sbtest"));
-    let loops = std::thread::available_parallelism()?.get().min(clients as usize);
+    let is_blocking = number("blocking", 0)? != 0;
+    let most = if is_blocking { clients as usize } else { std::thread::available_parallelism()?.get() };
+    let loops = most.min(clients as usize);
+    let serve = if is_blocking { serve_blocking } else { serve };
     let mut shares: Vec<Vec<Connection>> = (0..loops).map(|_| Vec::new()).collect();
     for client in 0..clients {
         let mut stream = connect(&server)?;

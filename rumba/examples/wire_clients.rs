@@ -1,7 +1,7 @@
 //! Prepared point selects over the wire, as in sysbench's `oltp_point_select`, or documents found by id, through
 //! rumba's sessions and drivers. Prints their cost. `make bench` runs it next to sysbench, pgbench and a driver.
 //!
-//! `wire_clients SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
+//! `wire_clients SOCKET|HOST:PORT [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
 //!
 //! `loops=` sets the number of event loops, for any number of cores. With `queries=`, one client makes this many on the
 //! main thread, for any time, and prints no results. Under callgrind, the difference between N and 2N gives
@@ -147,7 +147,7 @@ impl Arguments {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
+    let socket = arguments.next().ok_or("the path of the server's socket, or HOST:PORT, is missing")?;
     let requested = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
     let requested = Arguments(requested.collect::<Option<_>>().ok_or("arguments are written key=value")?);
     let clients = requested.number("clients", 64)?;
@@ -155,7 +155,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A document server without users does not accept one.
     let user = if requested.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
     let target = Target {
-        address: Address::Socket(socket.clone().into()),
+        address: match socket.rsplit_once(':') {
+            Some((host, port)) if !socket.starts_with('/') => Address::Tcp { host: host.to_owned(), port: port.parse()? },
+            _ => Address::Socket(socket.clone().into()),
+        },
         user: requested.text("user", user),
         password: Secret::default(),
         database: Some(requested.text("database", "sbtest")),
@@ -175,7 +178,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let driving = match requested.number("loops", 0)? {
         0 => {
-            let place = ProcessLocation::Server { pid: Some(server_at(&socket)?), data_dir: None };
+            // A server at a port is taken to run on the same cores as this process.
+            let pid = if socket.starts_with('/') { server_at(&socket)? } else { std::process::id() };
+            let place = ProcessLocation::Server { pid: Some(pid), data_dir: None };
             Driving::choose(kind, &place, clients)
         }
         threads => Driving::Loops { threads: threads.min(clients) },

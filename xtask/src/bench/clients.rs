@@ -36,6 +36,11 @@ impl Own {
     }
 }
 
+/// The window of an example that drives the server at a socket or `HOST:PORT`, without pinning.
+pub fn example(bench: &Bench, name: &str, server: &str, args: &[String]) -> Result<Window, Failure> {
+    window(&json(pinned(None, &bench.example(name)).arg(server).args(args))?)
+}
+
 /// The number of connections in a comparison.
 const CLIENTS: u32 = 64;
 

@@ -1,6 +1,7 @@
 //! `xtask bench`: rumba's own cost, against its goals. Every figure is printed with the command that measured it.
 //! `--write` stores it in docs/performance.json, from which docs/performance.md is made.
 
+mod client_counts;
 mod clients;
 mod harness;
 mod kept;
@@ -35,15 +36,20 @@ pub type Failure = Box<dyn std::error::Error>;
 /// A measurement of one or more figures.
 type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
+/// The examples that are clients of a server.
+const CLIENTS: &[&str] = &["wire_clients", "minimal_loop"];
+
 /// All measurements by name and in order, with the examples that they run next to `rumba`.
 pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
     ("harness", harness::harness, &[]),
-    ("mysql", clients::mysql, &["wire_clients", "minimal_loop"]),
-    ("postgresql", clients::postgresql, &["wire_clients", "minimal_loop"]),
+    ("mysql", clients::mysql, CLIENTS),
+    ("postgresql", clients::postgresql, CLIENTS),
     ("mongodb", clients::mongodb, &["wire_clients"]),
     ("script", scripts::null_server, &["minimal_loop"]),
     ("script-mariadb", suite::mariadb, &[]),
+    ("client-counts", client_counts::mariadb, CLIENTS),
+    ("client-counts-postgresql", client_counts::postgresql, CLIENTS),
     ("delay", clients::delay, &["wire_clients"]),
 ];
 

@@ -1,7 +1,9 @@
 //! Servers that the benchmark starts, and sysbench for comparison.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -64,12 +66,13 @@ pub struct Server {
     said: Option<BufReader<ChildStdout>>,
     /// The path of the server's socket.
     pub socket: PathBuf,
+    /// The signal that ends it.
+    end: &'static str,
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It holds nothing that outlives this run.
-        let _ = self.child.kill();
+        let _ = run(Command::new("kill").arg(format!("-{}", self.end)).arg(self.child.id().to_string()));
         let _ = self.child.wait();
     }
 }
@@ -86,7 +89,7 @@ impl Server {
         let mut said = BufReader::new(child.stdout.take().ok_or("no output")?);
         let mut line = String::new();
         said.read_line(&mut line)?;
-        let server = Self { child, said: Some(said), socket };
+        let server = Self { child, said: Some(said), socket, end: KILL };
         if line.starts_with("listening") { Ok(server) } else { Err(format!("{command:?} said {line:?}").into()) }
     }
 
@@ -129,7 +132,46 @@ impl Server {
         command.args(["--no-defaults", &data_dir, &user, "--max-connections=4096", "--table-open-cache=8000"]);
         command.args(settings).arg(format!("--socket={}", socket.display()));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        Ok(Self { child, said: None, socket })
+        Ok(Self { child, said: None, socket, end: KILL })
+    }
+
+    /// PostgreSQL with an empty database, on a Unix socket and on a port of 127.0.0.1.
+    pub fn postgresql(bench: &Bench, port: u16) -> Result<Self, Failure> {
+        const BIN: &str = "/usr/lib/postgresql/15/bin";
+        let data = bench.path("postgresql");
+        std::fs::create_dir_all(&data)?;
+        // root may not run the server, and its user must reach the data.
+        let is_root = std::fs::metadata("/proc/self")?.uid() == 0;
+        if is_root {
+            std::fs::set_permissions(data.parent().ok_or("a path in a directory")?, Permissions::from_mode(0o711))?;
+            run(Command::new("chown").arg("postgres:postgres").arg(&data))?;
+        }
+        let as_user = |program: &[&str]| {
+            let words = ["--reuid=postgres", "--regid=postgres", "--clear-groups", "setpriv", "--pdeathsig", "KILL"];
+            let mut command = Command::new("setpriv");
+            command.args(if is_root { &words[..] } else { &words[4..] }).args(program).current_dir(&data);
+            command
+        };
+        let initdb = format!("{BIN}/initdb");
+        let words = [&initdb, "-U", "root", "--auth=trust", "-E", "LATIN1", "--locale=C", "-N", "-D"];
+        run(as_user(&words).arg(data.join("data")))?;
+        let mut command = as_user(&[&format!("{BIN}/postgres"), "-D"]);
+        command.arg(data.join("data")).arg("-k").arg(&data).args(["-h", "127.0.0.1", "-p", &port.to_string()]);
+        let settings = ["max_connections=600", "shared_buffers=256MB", "synchronous_commit=off", "fsync=off"];
+        command.args(settings.iter().flat_map(|setting| ["-c", setting]));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        // A killed server would leave its System V shared memory.
+        let server = Self { child, said: None, socket: data.join(format!(".s.PGSQL.{port}")), end: "INT" };
+        let deadline = Instant::now() + PATIENCE;
+        let mut create = Command::new(format!("{BIN}/createdb"));
+        create.arg("-h").arg(&data).args(["-p", &port.to_string(), "-U", "root", DATABASE]);
+        while let Err(error) = run(&mut create) {
+            if Instant::now() > deadline {
+                return Err(error);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Ok(server)
     }
 
     /// Waits until MariaDB accepts these first statements.
@@ -149,6 +191,13 @@ impl Server {
         let mut command = Command::new("mariadb");
         said(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
     }
+}
+
+const KILL: &str = "KILL";
+
+/// A free port of 127.0.0.1.
+pub fn free_port() -> Result<u16, Failure> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// The arguments for sysbench to connect to a MySQL server.
