@@ -227,8 +227,8 @@ pub struct RunOptions {
     #[arg(long)]
     pub check: bool,
     /// With --check: accept a claim that held in its only repeat
-    #[arg(long, requires = "check")]
-    pub accept_seen_once: bool,
+    #[arg(long, alias = "accept-seen-once", requires = "check")]
+    pub accept_single_run: bool,
     /// Print the trials that would run, with the disk, memory and time they need, or why they cannot run; run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -302,8 +302,8 @@ pub struct ReportArgs {
     #[arg(long)]
     pub check: bool,
     /// With --check: accept a claim that held in its only repeat
-    #[arg(long, requires = "check")]
-    pub accept_seen_once: bool,
+    #[arg(long, alias = "accept-seen-once", requires = "check")]
+    pub accept_single_run: bool,
 }
 
 impl ReportArgs {

@@ -192,7 +192,7 @@ fn claims(holds: &str) -> (TestDir, Output) {
          [[engine]]\nname = \"null\"\n[[claim]]\ntext = \"It holds.\"\nholds = '{holds}'\n"
     );
     std::fs::write(place.path("claims.toml"), experiment).unwrap();
-    let check = ["run", "claims.toml", "--check", "--accept-seen-once", "--quiet", "--out", "out"];
+    let check = ["run", "claims.toml", "--check", "--accept-single-run", "--quiet", "--out", "out"];
     let output = place.rumba(&check).output().unwrap();
     (place, output)
 }
@@ -201,7 +201,7 @@ fn claims(holds: &str) -> (TestDir, Output) {
 fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
     let (place, output) = claims("rss_bytes(\"null\") > 1");
     assert_eq!(output.status.code(), Some(0), "one repeat is good enough: {}", text(&output));
-    assert!(text(&output).contains("Claims\n") && text(&output).contains("seen once"), "{}", text(&output));
+    assert!(text(&output).contains("Claims\n") && text(&output).contains("single run"), "{}", text(&output));
     let refused = place.rumba(&["run", "claims.toml", "--check", "--out", "again"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(
@@ -212,7 +212,7 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
     assert!(!place.path("again").exists());
     let again = |args: &[&str]| place.rumba(args).output().unwrap().status.code();
     assert_eq!(again(&["report", "out", "--check"]), Some(3));
-    assert_eq!(again(&["report", "out", "--check", "--accept-seen-once"]), Some(0), "unless that is asked for");
+    assert_eq!(again(&["report", "out", "--check", "--accept-single-run"]), Some(0), "unless that is asked for");
     let (_, output) = claims("rss_bytes(\"null\") < 1");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     let (_, output) = claims("wal_kb_per_op(\"null\") < 1");

@@ -30,8 +30,8 @@ fn single_repeat_passes_only_on_request_broken_data_never() {
     let place = run("lmdb", &[]);
     let (code, text) = said(&place, &["report", "out", "--check", "--claim", TRUE]);
     assert_eq!(code, 3, "{text}");
-    assert!(text.contains("seen once") && text.contains("--accept-seen-once"), "{text}");
-    let accepted = ["report", "out", "--check", "--accept-seen-once", "--claim"];
+    assert!(text.contains("single run") && text.contains("--accept-single-run"), "{text}");
+    let accepted = ["report", "out", "--check", "--accept-single-run", "--claim"];
     assert_eq!(said(&place, &[&accepted[..], &[TRUE]].concat()).0, 0);
     let (code, text) = said(&place, &[&accepted[..], &[TRUE, "--claim", FALSE]].concat());
     assert_eq!(code, 3, "{text}");
@@ -41,7 +41,7 @@ fn single_repeat_passes_only_on_request_broken_data_never() {
 
     let (code, text) = said(&place, &["compare", "out", "out", "--fail-if", "ops_per_s < 1.5"]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("fail-if ops_per_s < 1.5: lmdb, 2 clients: seen once"), "{text}");
+    assert!(text.contains("fail-if ops_per_s < 1.5: lmdb, 2 clients: single run"), "{text}");
     assert_eq!(said(&place, &["compare", "out", "out", "--fail-if", "ops < 1.5"]).0, 2);
 
     let file = place.path("out/trials/001-lmdb-c2-r1/record.json");

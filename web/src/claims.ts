@@ -10,7 +10,7 @@ const WORDS: Record<Judgement["verdict"], string> = {
   holds: "holds",
   fails: "fails",
   undecided: "undecided",
-  "seen-once": "single run",
+  "single-run": "single run",
   void: "void",
   "true-for-this-load": "true for this load",
   "false-for-this-load": "false for this load",
@@ -19,7 +19,7 @@ const WORDS: Record<Judgement["verdict"], string> = {
 /** What is behind a verdict: what one repeat showed, the test, or what would decide. */
 function behind({ verdict, seen, test, more_repeats }: Judgement): string | null {
   if (verdict === "void") return "the same engine with itself";
-  if (verdict === "seen-once") return seen === null ? null : seen ? "it was so" : "it was not so";
+  if (verdict === "single-run") return seen === null ? null : seen ? "it was so" : "it was not so";
   if (verdict === "undecided" && more_repeats !== null) return `${counted(more_repeats, "more repeat")} would probably decide`;
   if (verdict === "undecided" && test !== null) return "too noisy to decide here";
   return test;

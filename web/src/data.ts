@@ -58,7 +58,7 @@ export interface Row {
 }
 
 /** What a ratio says, noise considered. */
-export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "seen-once" | "void";
+export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "single-run" | "void";
 
 /** What a verdict holds for; `this-load` where repeats are starts of one load. */
 export type Scope = "loads" | "this-load";
@@ -149,7 +149,7 @@ export interface Judgement {
   holds: string;
   measure: string | null;
   published: number | null;
-  verdict: "holds" | "fails" | "undecided" | "seen-once" | "void" | "true-for-this-load" | "false-for-this-load";
+  verdict: "holds" | "fails" | "undecided" | "single-run" | "void" | "true-for-this-load" | "false-for-this-load";
   seen: boolean | null;
   test: string | null;
   more_repeats: number | null;
@@ -180,7 +180,7 @@ export interface Verdict {
   engine: string;
   value: string;
   close: string[];
-  seen_once: boolean;
+  single_run: boolean;
   scope?: Scope;
   left_out: string[];
   why_not_host?: string;

@@ -26,7 +26,7 @@ function verdict(context: Context): HTMLElement | null {
   const { clients } = current();
   const found = context.data.verdicts.filter((entry) => entry.clients === clients);
   if (found.length === 0) return null;
-  const cells = found.map(({ question, engine, value, metric, close, seen_once, scope }) =>
+  const cells = found.map(({ question, engine, value, metric, close, single_run, scope }) =>
     h(
       "div",
       { class: "verdict" },
@@ -36,7 +36,7 @@ function verdict(context: Context): HTMLElement | null {
         {},
         h("span", { class: "winner" }, marker(context.look(engine)), context.label(engine)),
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain", metric.startsWith("host_") && ", of the host"),
-        seen_once && h("span", { class: "won" }, "single run: one repeat decides nothing"),
+        single_run && h("span", { class: "won" }, "single run: one repeat decides nothing"),
         scope === "this-load" && h("span", { class: "won" }, "for this load: the repeats are starts of one load"),
         close.length > 0 && h("span", { class: "won" }, `no significant difference from ${close.map((other) => context.label(other)).join(", ")}`),
       ),

@@ -21,7 +21,7 @@ interface Line {
 }
 
 /** What may be concluded, in a word below a ratio. */
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "single-run": "single run", void: "void" };
 
 function named(engine: string, test: string | undefined): string {
   return test === undefined ? engine : `${engine}/${test}`;

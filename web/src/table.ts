@@ -118,7 +118,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
     differs: [`${interval || "differs"}${scope}`, decided],
     same: [`the same${scope}`, `within 1%: ${interval || ""}`],
     undecided: ["not decided", undecided(judged, interval, more)],
-    "seen-once": ["single run", "one repeat decides nothing"],
+    "single-run": ["single run", "one repeat decides nothing"],
     void: ["void", judged.lacking ?? "both are the same engine"],
   }[judged.change];
   return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");

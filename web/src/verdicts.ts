@@ -9,7 +9,7 @@ import { isBytes, metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
-const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "single run", void: "void" };
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "single-run": "single run", void: "void" };
 
 /** A verdict with what it holds for. */
 function verdictWords({ change, scope }: Ratio): string {
@@ -36,7 +36,7 @@ const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", {
 /** How many more repeats would decide it, or why none would. */
 function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
   if (lacking !== undefined) return lacking;
-  if (change === "seen-once") return "unknown";
+  if (change === "single-run") return "unknown";
   if (change !== "undecided") return "–";
   return more === undefined ? "too noisy" : String(more);
 }
@@ -61,7 +61,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, verdictWords(judged), !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
-    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, context.labelled(moreRepeats(judged))),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "single-run" ? "" : "none-needed" }, context.labelled(moreRepeats(judged))),
   );
 }
 

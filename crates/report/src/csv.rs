@@ -294,7 +294,7 @@ pub fn change(change: Change) -> &'static str {
         Change::Same => "same",
         Change::Differs => "differs",
         Change::Undecided => "undecided",
-        Change::SeenOnce => "seen-once",
+        Change::SingleRun => "single-run",
         Change::Void => "void",
     }
 }

@@ -28,7 +28,7 @@ pub struct Verdict {
     /// difference.
     pub close: Vec<String>,
     /// Whether it is a single run; with one repeat no difference is significant, however large.
-    pub seen_once: bool,
+    pub single_run: bool,
     /// The scope of the verdict: other loads too, or this load only.
     pub scope: Scope,
     /// Engines left out, each with the reason.
@@ -104,9 +104,9 @@ fn verdict(
     let near = |other: f64| (other - median).abs() <= median.abs() * 0.01;
     let tested = |row: &Row| summary.relative(&best.engine, &row.engine, clients)?.metric(metric);
     let change = |row: &Row| Some(tested(row)?.change);
-    let apart = |row: &Row| matches!(change(row), Some(Change::Worse | Change::SeenOnce));
+    let apart = |row: &Row| matches!(change(row), Some(Change::Worse | Change::SingleRun));
     let close = entries[1..].iter().filter(|(row, _, other)| !apart(row) || near(*other));
-    let seen_once = entries[1..].iter().any(|(row, ..)| change(row) == Some(Change::SeenOnce));
+    let single_run = entries[1..].iter().any(|(row, ..)| change(row) == Some(Change::SingleRun));
     let is_of_one_load =
         |row: &Row| tested(row).is_some_and(|ratio| ratio.change == Change::Worse && ratio.scope == Scope::ThisLoad);
     let scope = match entries[1..].iter().any(|(row, ..)| is_of_one_load(row)) {
@@ -120,7 +120,7 @@ fn verdict(
         engine: best.engine.clone(),
         value: with_unit(metric, median) + &against.map(|words| format!(" ({words})")).unwrap_or_default(),
         close: close.map(|(row, ..)| row.engine.clone()).collect(),
-        seen_once,
+        single_run,
         scope,
         left_out,
         why_not_host: cpu.why_not_host.filter(|_| metrics.contains(&HEADLINE_CPU[0])),
@@ -220,7 +220,7 @@ pub fn verdict_line(summary: &Summary) -> String {
                 false => format!("; no significant difference: {}", verdict.close.join(", ")),
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
-            let once = if verdict.seen_once { "; seen once" } else { "" };
+            let once = if verdict.single_run { "; single run" } else { "" };
             let host = if verdict.metric.starts_with("host_") { ", of the host" } else { "" };
             let scope = if verdict.scope == Scope::ThisLoad { "; for this load" } else { "" };
             let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);

@@ -34,7 +34,8 @@ pub enum Verdict {
     /// did not end.
     Undecided,
     /// A single repeat: `seen` reports its result.
-    SeenOnce,
+    #[serde(alias = "seen-once")]
+    SingleRun,
     /// It compares an engine with itself: same build, same effective settings. `reason` names both.
     Void,
     /// As `Holds`, over starts of one load, so that the verdict may not hold for another load.

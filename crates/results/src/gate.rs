@@ -16,7 +16,8 @@ pub enum Found {
     /// The repeats do not decide, or the change is within the allowed drift of the host.
     Undecided,
     /// One side has one repeat.
-    SeenOnce,
+    #[serde(alias = "seen-once")]
+    SingleRun,
     /// The base has figures and the other has none, or a repeat's data failed its verification. The gate closes because
     /// the absence of a regression is not shown.
     NotJudged,
@@ -64,7 +65,7 @@ impl Gated {
             Found::Holds => format!("IS SO{}", self.scope.words()),
             Found::Fails => format!("is not so{}", self.scope.words()),
             Found::Undecided => "undecided".to_owned(),
-            Found::SeenOnce => "seen once, no failure".to_owned(),
+            Found::SingleRun => "single run, no failure".to_owned(),
             Found::Void => "void".to_owned(),
             Found::NotJudged => return format!("fail-if {gate}: {engine}, {clients} clients: not judged: {reason}"),
         };

@@ -42,7 +42,8 @@ pub enum Change {
     /// The repeats do not decide; `more_repeats` estimates how many more probably would.
     Undecided,
     /// A single run on one side, so that its noise is not known.
-    SeenOnce,
+    #[serde(alias = "seen-once")]
+    SingleRun,
     /// Both are the same engine with the same settings, so a comparison is void; the reason is in `lacking`.
     Void,
 }
@@ -50,7 +51,7 @@ pub enum Change {
 impl Change {
     /// All verdicts, in the order of their importance for readers.
     pub const ALL: [Self; 7] =
-        [Self::Worse, Self::Better, Self::Differs, Self::Same, Self::Undecided, Self::SeenOnce, Self::Void];
+        [Self::Worse, Self::Better, Self::Differs, Self::Same, Self::Undecided, Self::SingleRun, Self::Void];
 }
 
 /// A ratio of two figures with its exact interval and verdict.

@@ -281,9 +281,9 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_is_seen_once() {
+    fn one_repeat_is_single_run() {
         let single = ops(&compare(&runs(&[100.0]), &runs(&[200.0]))).ratio;
-        assert_eq!((single.ratio, single.change), (Metric::Value(2.0), Change::SeenOnce));
+        assert_eq!((single.ratio, single.change), (Metric::Value(2.0), Change::SingleRun));
         assert_eq!(single.low, Metric::absent("no interval with one repeat"));
     }
 

@@ -198,7 +198,7 @@ impl Bound {
         let (other, base) = (compared.other.numbers(), compared.base.numbers());
         let seen = format!("the ratio of the medians is {ratio:.3}");
         if other.len().min(base.len()) < 2 {
-            return Weighed::of(Found::SeenOnce, format!("{seen}, seen once"));
+            return Weighed::of(Found::SingleRun, format!("{seen}, single run"));
         }
         let (found, reported) = self.test(drift, |bound| Samples::scaled(&other, &base, bound, starts));
         Weighed { found, reason: seen + &reported, drift }
@@ -294,7 +294,7 @@ mod tests {
             "{}",
             near.reason
         );
-        assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SeenOnce);
+        assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SingleRun);
         assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Found::Undecided);
         assert_eq!(gated("tps < 0.95", &base, &[90.0, 91.0, 89.0]).verdict, Found::Holds, "as the tables call it");
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);

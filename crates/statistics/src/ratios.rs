@@ -80,7 +80,7 @@ impl Tested {
 pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
     if base.len() < 2 || other.len() < 2 {
         let seen = !base.is_empty() && !other.is_empty();
-        let change = if seen { Change::SeenOnce } else { Change::Undecided };
+        let change = if seen { Change::SingleRun } else { Change::Undecided };
         let why = "no interval with one repeat".to_owned();
         return Tested { low: Err(why.clone()), high: Err(why), change, p: None, more_repeats: None };
     }
@@ -186,7 +186,7 @@ fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
 /// The number of headline ratios that have, or could have had, a verdict; too few repeats never err.
 pub fn headline_verdicts<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> VerdictCount {
     let could_err = |ratio: &Ratio| {
-        let is_decided = !matches!(ratio.change, Change::Undecided | Change::SeenOnce);
+        let is_decided = !matches!(ratio.change, Change::Undecided | Change::SingleRun);
         let has_interval = ratio.low.value().is_some() || ratio.high.value().is_some();
         ratio.p.is_some() && ratio.lacking.is_none() && ratio.change != Change::Void && (is_decided || has_interval)
     };
@@ -288,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_is_seen_once_however_far_apart() {
+    fn one_repeat_is_single_run_however_far_apart() {
         let once = tested(&[100.0], &[900.0, 901.0, 902.0]);
-        assert_eq!((once.change, once.p, once.more_repeats), (Change::SeenOnce, None, None));
+        assert_eq!((once.change, once.p, once.more_repeats), (Change::SingleRun, None, None));
         assert_eq!(tested(&[], &[1.0]).change, Change::Undecided);
     }
 

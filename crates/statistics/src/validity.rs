@@ -145,7 +145,7 @@ pub fn without_drain<'a>(metric: &str, rows: impl Iterator<Item = &'a Row>) -> O
 }
 
 fn drained(ratio: &Ratio, base: &Row, other: &Row, part: Part) -> Option<String> {
-    if part == Part::Load || matches!(ratio.change, Change::Undecided | Change::SeenOnce) {
+    if part == Part::Load || matches!(ratio.change, Change::Undecided | Change::SingleRun) {
         return None;
     }
     let (without, why) = without_drain(&ratio.metric, [base, other].into_iter())?;

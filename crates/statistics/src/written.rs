@@ -17,7 +17,7 @@ pub fn written_change(part: Part, metrics: &[Compared]) -> Option<WrittenChange>
     let (base, other) = medians(all)?;
     let is_change = match all.ratio.change {
         Change::Better | Change::Worse | Change::Differs => true,
-        Change::SeenOnce => all.ratio.ratio.value().is_some_and(|ratio| (ratio - 1.0).abs() > SAME_MARGIN),
+        Change::SingleRun => all.ratio.ratio.value().is_some_and(|ratio| (ratio - 1.0).abs() > SAME_MARGIN),
         Change::Same | Change::Undecided | Change::Void => false,
     };
     if !is_change || base == other {

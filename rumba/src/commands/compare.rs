@@ -37,7 +37,7 @@ pub fn gates(texts: &[String], drift: Drift) -> Result<Vec<Gate>, Problem> {
 
 /// The exit code of gates: whether one fails, or with `--fail-if-undecided` is undecided.
 pub fn exit(gated: &[Gated], fail_if_undecided: bool) -> ExitCode {
-    let is_open = |found: Found| matches!(found, Found::Undecided | Found::SeenOnce);
+    let is_open = |found: Found| matches!(found, Found::Undecided | Found::SingleRun);
     let fails = |gated: &Gated| gated.verdict.closes() || (fail_if_undecided && is_open(gated.verdict));
     if gated.iter().any(fails) { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS }
 }

@@ -34,7 +34,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
         write_page(&results, &summary, &profiles(&args.directories), page)?;
         notify(&format!("page: {}", shown(page)));
     }
-    let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
+    let verdict = if args.check { check(&summary, args.accept_single_run)? } else { ExitCode::SUCCESS };
     let directories = args.directories.iter().map(|path| shown(path));
     let options =
         TableOptions::default().with_all_warnings(args.warnings).with_legend(args.legend).with_directories(directories);
@@ -91,7 +91,7 @@ fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Pr
 }
 
 /// The exit code of `--check`: whether every trial and its data are sound, and every claim holds.
-fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
+fn check(summary: &Summary, accept_single_run: bool) -> super::Result {
     let failed = failed(summary);
     let unsound = || summary.rows.iter().flat_map(|row| &row.unsound);
     let of = |proof: Proof| unsound().filter(|unsound| unsound.proof == proof).count();
@@ -107,7 +107,7 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
         ));
         return Ok(ExitCode::from(crate::problem::FAILURE));
     }
-    claims_exit(summary, accept_seen_once)
+    claims_exit(summary, accept_single_run)
 }
 
 /// Whether a trial failed, or is excluded in part because it was suspended.
@@ -121,14 +121,14 @@ fn failed(summary: &Summary) -> usize {
 }
 
 /// The exit code of `--check`: whether every claim holds.
-pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
+pub fn claims_exit(summary: &Summary, accept_single_run: bool) -> super::Result {
     let claims = &summary.claims;
     if claims.is_empty() {
         return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
     }
     let good = |judged: &&Judgement| match judged.verdict {
         Verdict::Holds => true,
-        Verdict::SeenOnce => accept_seen_once && judged.seen == Some(true),
+        Verdict::SingleRun => accept_single_run && judged.seen == Some(true),
         Verdict::Fails | Verdict::Undecided | Verdict::Void => false,
         Verdict::TrueForThisLoad | Verdict::FalseForThisLoad => false,
     };
@@ -136,11 +136,11 @@ pub fn claims_exit(summary: &Summary, accept_seen_once: bool) -> super::Result {
     if good == claims.len() {
         return Ok(ExitCode::SUCCESS);
     }
-    let once = claims.iter().filter(|judged| judged.verdict == Verdict::SeenOnce && judged.seen == Some(true)).count();
+    let once = claims.iter().filter(|judged| judged.verdict == Verdict::SingleRun && judged.seen == Some(true)).count();
     let remedy = match once {
         0 => String::new(),
-        _ if accept_seen_once => String::new(),
-        once => format!("; {once} true in one repeat, which --accept-seen-once would let pass"),
+        _ if accept_single_run => String::new(),
+        once => format!("; {once} true in one repeat, which --accept-single-run would let pass"),
     };
     let of_one_load = claims.iter().filter(|judged| judged.verdict == Verdict::TrueForThisLoad).count();
     let this_load = match of_one_load {

@@ -61,7 +61,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     if args.check && experiment.claims.is_empty() {
         return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
     }
-    let is_seen_enough = args.accept_seen_once && experiment.run.repeats == 1;
+    let is_seen_enough = args.accept_single_run && experiment.run.repeats == 1;
     if let Some(mistake) = experiment.never_decided.as_ref().filter(|_| args.check && !is_seen_enough) {
         return Err(mistake.clone().into());
     }
@@ -228,7 +228,7 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
         Some(code) => code,
         // After a resume, the trials of earlier starts count as well.
         None if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
-        None if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
+        None if args.check => super::report::claims_exit(&summary, args.accept_single_run)?,
         None => ExitCode::SUCCESS,
     })
 }

@@ -85,7 +85,7 @@ mod tests {
             "started": "2026-11-28T10:57:02Z", "starts_of_one_load": false,
             "summary": {
                 "rows": [{ "run": { "repeats": [1, 2, 3, 4] } }],
-                "claims": [{ "verdict": "holds" }, { "verdict": "seen-once" }, { "verdict": "holds" }],
+                "claims": [{ "verdict": "holds" }, { "verdict": "single-run" }, { "verdict": "holds" }],
             },
         });
         std::fs::write(root.path().join("tiny.json"), run.to_string()).unwrap();
@@ -97,7 +97,7 @@ mod tests {
         let table = table(root.path(), &pages, &mut figures).unwrap();
         let rows: Vec<&str> = table.lines().skip(2).collect();
         let tiny =
-            "| [How small is it?](experiments/tiny.md) | It is small | 2 hold, 1 seen once | 4 loads | 2026-11-28 |";
+            "| [How small is it?](experiments/tiny.md) | It is small | 2 hold, 1 single run | 4 loads | 2026-11-28 |";
         assert_eq!(rows, [tiny, "| [What else?](experiments/later.md) | Nobody knows | not run | |  |"]);
         page("tiny.md", "# It is small\n");
         assert!(super::table(root.path(), &pages, &mut figures).unwrap_err().contains("lacks `<!-- question: "));

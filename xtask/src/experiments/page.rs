@@ -220,8 +220,8 @@ fn claims(experiment: &str, figures: &mut Committed) -> Result<Option<String>, S
         let (measured, published) = (number(&claim["measured"]), number(&claim["published"]));
         let verdict = text("verdict").replace('-', " ");
         let seen = match claim["seen"].as_bool() {
-            Some(true) if verdict == "seen once" => ": so",
-            Some(false) if verdict == "seen once" => ": not so",
+            Some(true) if verdict == "single run" => ": so",
+            Some(false) if verdict == "single run" => ": not so",
             _ => "",
         };
         let _ = writeln!(table, "| {} | {published} | {measured}{interval} | {verdict}{seen} |", text("text"));

@@ -43,6 +43,6 @@ fn open(results: &Results) -> Vec<String> {
 }
 
 fn undecided<'a>(ratios: impl Iterator<Item = (&'a str, &'a Ratio)>) -> Vec<String> {
-    let is_open = |ratio: &Ratio| ratio.headline && matches!(ratio.change, Change::Undecided | Change::SeenOnce);
+    let is_open = |ratio: &Ratio| ratio.headline && matches!(ratio.change, Change::Undecided | Change::SingleRun);
     ratios.filter(|(_, ratio)| is_open(ratio)).map(|(engine, ratio)| format!("{} of {engine}", ratio.metric)).collect()
 }

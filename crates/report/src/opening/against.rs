@@ -142,7 +142,7 @@ impl<'a> Against<'a> {
         });
         let mut sentences: Vec<String> = Vec::new();
         for (place, finding) in findings.iter().take(MOST_ENGINES).enumerate() {
-            if finding.first.ratio.change == Change::SeenOnce && place == 0 {
+            if finding.first.ratio.change == Change::SingleRun && place == 0 {
                 sentences.push("A single repeat decides nothing.".to_owned());
             }
             sentences.push(self.sentence(finding, place == 0));
@@ -194,7 +194,7 @@ impl<'a> Against<'a> {
             self.of_engine(engine).filter(|judged| changes.contains(&judged.ratio.change)).copied().collect()
         };
         let strongest = |among: &[Judged<'a>]| among.iter().max_by(|a, b| a.strength(b)).copied();
-        for (changes, is_decided) in [(&[Change::Better, Change::Worse][..], true), (&[Change::SeenOnce], false)] {
+        for (changes, is_decided) in [(&[Change::Better, Change::Worse][..], true), (&[Change::SingleRun], false)] {
             let among = of(changes);
             let Some(farthest) = strongest(&among) else { continue };
             let rate = among.iter().find(|judged| judged.ratio.metric == "ops_per_s" && is_decided).copied();
@@ -230,7 +230,7 @@ impl<'a> Against<'a> {
         if is_first {
             text += &format!(", with {}", self.with_clients());
         }
-        if change == Change::SeenOnce {
+        if change == Change::SingleRun {
             return text + ".";
         }
         if is_first {
@@ -265,7 +265,7 @@ impl<'a> Against<'a> {
         let sentences = self.engines().into_iter().map(|engine| {
             let own = || rates.iter().filter(|judged| judged.row.engine_alone() == engine);
             let count = |changes: &[Change]| own().filter(|judged| changes.contains(&judged.ratio.change)).count();
-            let open = count(&[Change::Undecided, Change::SeenOnce, Change::Void]);
+            let open = count(&[Change::Undecided, Change::SingleRun, Change::Void]);
             format!(
                 "{engine} does more operations per second than {} in {} of {}, fewer in {}, the same within 1% in {}; {} \
                  not decided",
@@ -301,7 +301,7 @@ impl<'a> Against<'a> {
     /// Without an undecided headline.
     fn decided(&self) -> String {
         let is = |change: Change| self.headlines.iter().any(|headline| headline.ratio.change == change);
-        if is(Change::SeenOnce) {
+        if is(Change::SingleRun) {
             return "A second repeat would show how much the figures vary; set repeats = 4 for a verdict.".to_owned();
         }
         if self.headlines.iter().all(|headline| headline.ratio.change == Change::Void) {
@@ -351,7 +351,7 @@ fn clients_that_most_finished(summary: &Summary) -> Option<u32> {
 fn certainty(change: Change) -> u8 {
     match change {
         Change::Better | Change::Worse => 2,
-        Change::SeenOnce => 1,
+        Change::SingleRun => 1,
         _ => 0,
     }
 }

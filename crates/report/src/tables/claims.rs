@@ -17,7 +17,7 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Holds => "holds",
         Verdict::Fails => "FAILS",
         Verdict::Undecided => "undecided",
-        Verdict::SeenOnce => "seen once",
+        Verdict::SingleRun => "single run",
         Verdict::Void => "void",
         Verdict::TrueForThisLoad => "true for this load",
         Verdict::FalseForThisLoad => "FALSE for this load",
@@ -46,7 +46,7 @@ pub fn claims(summary: &Summary) -> String {
     let mut text = format!("\nClaims\n{}", grid.render());
     text.push_str(
         "  A verdict is false in at most 5% of cases: a test over the repeats rejects the opposite. \
-         Seen once: one repeat, nothing to test.\n",
+         Single run: one repeat, nothing to test.\n",
     );
     let is_of_one_load =
         |judged: &Judgement| matches!(judged.verdict, Verdict::TrueForThisLoad | Verdict::FalseForThisLoad);

@@ -60,7 +60,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
     let text = format!(
         "\nratio: median of other over median of base; interval: {level:.0}%, all ratios that the permutation and Welch tests \
          over the repeats do not both reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
-         headline metric{of}; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
+         headline metric{of}; same: all of it within {margin:.0}% of 1; single run: one repeat.",
         100.0 - level
     );
     let together_wrong = comparison.headline_verdicts.sentence().map(|sentence| format!(" {sentence}"));
@@ -249,7 +249,7 @@ pub fn change_word(change: Change) -> &'static str {
         Change::Same => "same",
         Change::Differs => "differs",
         Change::Undecided => "undecided",
-        Change::SeenOnce => "seen once",
+        Change::SingleRun => "single run",
         Change::Void => "void",
     }
 }

@@ -153,7 +153,7 @@ fn heading(results: &Results, summary: &Summary) -> String {
     let counts = || summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.repeats.len());
     if let (Some(fewest), Some(most)) = (counts().min(), counts().max()) {
         let repeats = match (fewest, most) {
-            (_, 1) => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
+            (_, 1) => "figures of a single run: the spread between repeats is unknown".to_owned(),
             _ if fewest == most => format!("medians of {most} repeats{}", repeats_from(summary)),
             _ => format!("medians of {fewest} to {most} repeats{}", repeats_from(summary)),
         };

@@ -118,7 +118,7 @@ fn the_highest_rates_that_were_found_come_first() {
 }
 
 #[test]
-fn what_was_seen_once_is_not_called_sure() {
+fn a_single_run_is_not_called_sure() {
     let Opening { found, undecided, .. } = reported(&results(&[BTREE, LSM], Plan { repeats: 1, ..FOUR }));
     assert!(found.starts_with("A single repeat decides nothing. rocksdb.none writes "), "{found}");
     assert!(!found.contains("sure"), "{found}");

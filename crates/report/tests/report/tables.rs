@@ -445,7 +445,7 @@ fn engines_not_separated_by_exact_test_share_the_verdict() {
     }
     let text = printed(&results);
     assert!(text.contains("rocksdb.none (105/s; no significant difference: rocksdb.zstd)"), "{text}");
-    assert!(!text.split("\nLoad").next().unwrap().contains("seen once"), "{text}");
+    assert!(!text.split("\nLoad").next().unwrap().contains("single run"), "{text}");
 }
 
 #[test]
@@ -458,7 +458,7 @@ fn a_percent_is_no_victory_and_noise_is_no_measure() {
         }
     }
     let text = printed(&results);
-    assert!(text.contains("rocksdb.none (100/s; seen once; no significant difference: wiredtiger.snappy)"), "{text}");
+    assert!(text.contains("rocksdb.none (100/s; single run; no significant difference: wiredtiger.snappy)"), "{text}");
     let why = "r/t of rocksdb.none, wiredtiger.snappy: the baseline's figure is below 0.01, too small to divide by";
     assert!(text.contains(why), "{text}");
 }
@@ -510,11 +510,11 @@ fn comparison_shows_headlines_and_details_on_request() {
 }
 
 #[test]
-fn one_repeat_has_no_interval_and_is_seen_once() {
+fn one_repeat_has_no_interval_and_is_single_run() {
     let base = results(&[LSM], SHORT);
     let text = comparison_table(&compare(&base, &base), true);
     assert!(text.contains("no interval with one repeat"), "{text}");
-    assert!(text.contains("seen once") && !text.contains("undecided"), "{text}");
+    assert!(text.contains("single run") && !text.contains("undecided"), "{text}");
 }
 
 #[test]

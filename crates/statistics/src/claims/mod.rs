@@ -138,13 +138,13 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
         None => Metric::absent("the claim has no single figure; add measure"),
     };
     let interval = measure
-        .filter(|_| outcome.verdict != Verdict::SeenOnce)
+        .filter(|_| outcome.verdict != Verdict::SingleRun)
         .filter(|measure| figures.complete(&[measure]).is_ok())
         .and_then(|measure| Samples::of(figures, measure, &Number::Plain(1.0)).ok()?.interval(ALPHA));
     let mut reason =
         sides(figures, holds)?.unwrap_or_else(|| (if seen { "it is true" } else { "it is not true" }).to_owned());
     match (outcome.verdict, outcome.more_repeats) {
-        (Verdict::SeenOnce, _) => {
+        (Verdict::SingleRun, _) => {
             reason += if seen { "; true in the one repeat" } else { "; not true in the one repeat" };
         }
         (Verdict::Undecided, more) => {
@@ -257,7 +257,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
     let verdict = match () {
         () if any(Verdict::Void) => Verdict::Void,
         () if any(decisive) => decisive,
-        () if any(Verdict::SeenOnce) => Verdict::SeenOnce,
+        () if any(Verdict::SingleRun) => Verdict::SingleRun,
         () if any(Verdict::Undecided) => Verdict::Undecided,
         () => other,
     };
@@ -305,7 +305,7 @@ fn inequality(
     }
     let samples = Samples::of(figures, left, right)?;
     if samples.fewest() < 2 {
-        return Ok(Outcome::of(Verdict::SeenOnce));
+        return Ok(Outcome::of(Verdict::SingleRun));
     }
     let verdict = samples.verdict(relation, alphas);
     let more_repeats = samples.more_repeats(relation, alphas);

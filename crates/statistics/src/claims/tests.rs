@@ -124,10 +124,10 @@ fn the_factor_of_a_claim_scales_what_is_tested() {
 #[test]
 fn one_repeat_is_a_verdict_of_its_own_and_says_what_it_showed() {
     let one = judged(HOLDS, &run(&[20.0], &[1.0]));
-    assert_eq!((one.verdict, one.seen, one.interval), (Verdict::SeenOnce, Some(true), None));
+    assert_eq!((one.verdict, one.seen, one.interval), (Verdict::SingleRun, Some(true), None));
     assert_eq!(one.reason, "left 20.0, right 4.00; true in the one repeat");
     let not = judged(HOLDS, &run(&[2.0, 2.1, 2.2], &[1.0]));
-    assert_eq!((not.verdict, not.seen), (Verdict::SeenOnce, Some(false)), "one side with one repeat");
+    assert_eq!((not.verdict, not.seen), (Verdict::SingleRun, Some(false)), "one side with one repeat");
 }
 
 #[test]
@@ -316,9 +316,9 @@ fn equal_means_within_a_percent() {
     assert_eq!(judged(&same.replace("==", "!="), &run(&[10.5; 4], &[10.0; 4])).verdict, Verdict::Holds);
     // The same is true for single runs, plain numbers, and one part of several.
     let once = judged(same, &run(&[10.02], &[10.0]));
-    assert_eq!((once.verdict, once.seen), (Verdict::SeenOnce, Some(true)), "{}", once.reason);
+    assert_eq!((once.verdict, once.seen), (Verdict::SingleRun, Some(true)), "{}", once.reason);
     let apart = judged(same, &run(&[10.2], &[10.0]));
-    assert_eq!((apart.verdict, apart.seen), (Verdict::SeenOnce, Some(false)), "{}", apart.reason);
+    assert_eq!((apart.verdict, apart.seen), (Verdict::SingleRun, Some(false)), "{}", apart.reason);
     assert_eq!(judged("1 == 1.005", &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Holds);
     for one_way_or_the_other in ["99 == 100", "100 == 99"] {
         assert_eq!(judged(one_way_or_the_other, &run(&[10.0; 4], &[10.0; 4])).verdict, Verdict::Fails);

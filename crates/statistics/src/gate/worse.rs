@@ -119,8 +119,8 @@ impl Holm {
             let why = of(Change::Undecided).find_map(|headline| headline.ratio.lacking.as_deref());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             weighed(Found::Undecided, &[], format!("{} cannot be told{why}", open.join(", ")))
-        } else if of(Change::SeenOnce).next().is_some() {
-            weighed(Found::SeenOnce, &[], "one repeat".to_owned())
+        } else if of(Change::SingleRun).next().is_some() {
+            weighed(Found::SingleRun, &[], "one repeat".to_owned())
         } else {
             weighed(Found::Fails, &[], "no headline is worse".to_owned())
         }
@@ -246,7 +246,7 @@ mod tests {
         assert!(found(&runs(7, 100.0), &broken).iter().all(|gated| gated.verdict == Found::NotJudged));
         let lost = found(&runs(7, 100.0), &results(Vec::new()));
         assert!(!lost.is_empty() && lost.iter().all(|gated| gated.verdict.closes()));
-        assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SeenOnce));
+        assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SingleRun));
     }
 
     #[test]
