@@ -156,7 +156,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let user = if requested.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
     let target = Target {
         address: match socket.rsplit_once(':') {
-            Some((host, port)) if !socket.starts_with('/') => Address::Tcp { host: host.to_owned(), port: port.parse()? },
+            Some((host, port)) if !socket.starts_with('/') => {
+                Address::Tcp { host: host.to_owned(), port: port.parse()? }
+            }
             _ => Address::Socket(socket.clone().into()),
         },
         user: requested.text("user", user),

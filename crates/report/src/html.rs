@@ -16,8 +16,9 @@ use crate::gauges::{Gauges, gauges, points};
 use crate::labels::Labels;
 use crate::opening::{Opening, opening};
 use crate::server::in_server;
-use crate::tables::{ending, repeats_from};
+use crate::tables::ending;
 use crate::timeline::{Timeline, round, timeline};
+use crate::verdict::repeats_from;
 use crate::verdict::{Verdict, verdicts};
 
 /// `web/` built by `npm run build`; `npm run asset` copies it here.

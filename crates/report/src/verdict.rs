@@ -6,7 +6,7 @@ use rumba_results::comparability::why_not_ranked;
 use rumba_results::comparison::{Figure, Part, Row, Summary};
 use rumba_results::headline::CpuHeadline;
 use rumba_results::ratio::{Change, HEADLINE_CPU};
-use rumba_results::starts::Scope;
+use rumba_results::starts::{Scope, Starts};
 use serde::Serialize;
 
 use crate::format::{RESOLUTION, SizeUnit, counted, significant};
@@ -240,4 +240,23 @@ pub fn verdict_line(summary: &Summary) -> String {
         }
     }
     text
+}
+
+/// The loads behind the rows' repeats, in words, which is the scope of the verdicts.
+pub(crate) fn repeats_from(summary: &Summary) -> String {
+    // An engine that stores no data has no load to start from.
+    let rows = || summary.rows.iter().filter(|row| !row.keeps_nothing());
+    let starts = || rows().map(|row| row.starts(Part::Run)).filter(|starts| starts.repeats > 1);
+    let mut words: Vec<String> = starts().map(|starts| Starts::words(&[starts])).collect();
+    words.dedup();
+    match words.as_slice() {
+        [] => String::new(),
+        [own] if own.starts_with(',') => own.clone(),
+        [one] if one.is_empty() => String::new(),
+        [one] => format!("{one} of each engine"),
+        _ => {
+            let loads = || starts().map(|starts| starts.loads);
+            format!(" from {} to {} loads of each engine", loads().min().unwrap_or(0), loads().max().unwrap_or(0))
+        }
+    }
 }

@@ -46,7 +46,8 @@ pub struct Dsn {
 }
 
 /// What `Instance::unpaid` reports for a server with `flush=no`.
-pub const UNFLUSHED: &str = "the server may still hold deferred writes, because `flush=no` keeps rumba from requesting them";
+pub const UNFLUSHED: &str =
+    "the server may still hold deferred writes, because `flush=no` keeps rumba from requesting them";
 
 /// The remedy for a user without the privileges that make a server write.
 pub const FLUSH_NO: &str = "add `flush=no` to the server's address, which leaves deferred writes out of all figures";

@@ -82,8 +82,7 @@ pub fn check_rights(control: &mut Control) -> Result<(), SettingError> {
         // Other errors are reported when the command is needed.
         if let Err(error @ MongoError::Server { code: UNAUTHORIZED, .. }) = control.reported(command) {
             let problem = format!("the user lacks privileges that counters, settle and drain need: {error}");
-            let remedy =
-                format!("{FLUSH_NO}, or let an administrator grant {role} on admin to the user of the DSN");
+            let remedy = format!("{FLUSH_NO}, or let an administrator grant {role} on admin to the user of the DSN");
             return Err(SettingError::new("server", problem, remedy));
         }
     }

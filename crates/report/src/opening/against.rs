@@ -7,10 +7,10 @@ use rumba_results::comparison::{Figure, Part, Row, Summary};
 use rumba_results::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
 use rumba_results::starts::Scope;
 
-use super::words::{capital, listed, predicate, quantity};
+use super::words::{capital, listed, operation, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};
 use crate::tables::comparison::is_decided;
-use crate::tables::repeats_from;
+use crate::verdict::repeats_from;
 
 /// Replaces `sure` when the repeats are starts of one load.
 const FOR_THIS_LOAD: &str = "for this load only, because the repeats are starts of one load";
@@ -428,11 +428,6 @@ fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
         Some(op) => run.op_types.get(op)?.response.get("p99_ms"),
         None => run.metrics.get(metric),
     }
-}
-
-/// The type of operation of a metric that is a 99th percentile.
-pub fn operation(metric: &str) -> Option<&str> {
-    metric.strip_suffix(".p99_ms")
 }
 
 /// The number of repeats behind the figures of a row.

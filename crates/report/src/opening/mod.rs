@@ -14,7 +14,7 @@ use rumba_results::warning::{Rank, WARNINGS, Warning};
 use serde::Serialize;
 
 use crate::format::{counted, percent, significant};
-use crate::tables::repeats_from;
+use crate::verdict::repeats_from;
 use against::{Against, repeats_of};
 use words::listed;
 

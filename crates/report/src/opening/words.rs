@@ -1,7 +1,11 @@
 //! Metrics and ratios in words.
 
-use super::against::operation;
 use crate::format::{percent, ratio};
+
+/// The type of operation of a metric that is a 99th percentile.
+pub fn operation(metric: &str) -> Option<&str> {
+    metric.strip_suffix(".p99_ms")
+}
 
 /// The metric as the subject of a sentence.
 pub fn quantity(metric: &str) -> String {

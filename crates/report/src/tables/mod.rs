@@ -18,7 +18,6 @@ use std::fmt::Write as _;
 use rumba_results::comparison::{Part, PhaseFigures, Row, Summary};
 use rumba_results::engine_name;
 use rumba_results::results::Results;
-use rumba_results::starts::Starts;
 
 use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
@@ -27,7 +26,7 @@ pub(crate) use self::notes::ending;
 use self::warnings::Warnings;
 use crate::format::{percent, several};
 use crate::opening::opening;
-use crate::verdict::verdict_line;
+use crate::verdict::{repeats_from, verdict_line};
 
 /// Options of the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,25 +169,6 @@ fn heading(results: &Results, summary: &Summary) -> String {
         let _ = write!(text, "{line}");
     }
     text
-}
-
-/// The loads behind the rows' repeats, in words, which is the scope of the verdicts.
-pub(crate) fn repeats_from(summary: &Summary) -> String {
-    // An engine that stores no data has no load to start from.
-    let rows = || summary.rows.iter().filter(|row| !row.keeps_nothing());
-    let starts = || rows().map(|row| row.starts(Part::Run)).filter(|starts| starts.repeats > 1);
-    let mut words: Vec<String> = starts().map(|starts| Starts::words(&[starts])).collect();
-    words.dedup();
-    match words.as_slice() {
-        [] => String::new(),
-        [own] if own.starts_with(',') => own.clone(),
-        [one] if one.is_empty() => String::new(),
-        [one] => format!("{one} of each engine"),
-        _ => {
-            let loads = || starts().map(|starts| starts.loads);
-            format!(" from {} to {} loads of each engine", loads().min().unwrap_or(0), loads().max().unwrap_or(0))
-        }
-    }
 }
 
 /// The headings of the columns that identify a row.

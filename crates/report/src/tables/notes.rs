@@ -8,7 +8,7 @@ use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinishe
 use rumba_results::record::{OpStats, PhaseKind, Status};
 use rumba_results::results::Results;
 
-use super::warnings::Warnings;
+use super::warnings::{Warnings, whom};
 use crate::format::counted;
 use crate::server::in_server;
 
@@ -201,12 +201,6 @@ fn trial_names(names: &[&TrialName]) -> String {
     engines.dedup();
     let numbers: Vec<String> = names.iter().map(|name| name.trial.to_string()).collect();
     format!("trials {} ({})", numbers.join(", "), engines.join(", "))
-}
-
-/// The subject of a remark in words: a repeat, or all repeats of an engine with its clients.
-pub fn whom(about: &About) -> String {
-    let of = format!("{}, {}", about.engine, counted(about.clients as usize, "client"));
-    about.repeat.map_or_else(|| of.clone(), |repeat| format!("{of}, repeat {repeat}"))
 }
 
 /// How a trial ended, in words.

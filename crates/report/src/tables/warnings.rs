@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rumba_results::comparison::{About, Remark, Row};
 use rumba_results::warning::{Rank, WARNINGS, Warning};
 
-use super::notes::whom;
+use crate::format::counted;
 
 /// The number of kinds of warnings shown by default; more only if all of them void figures.
 const FEW: usize = 5;
@@ -155,4 +155,10 @@ impl Line<'_> {
         }
         text
     }
+}
+
+/// The subject of a remark in words: a repeat, or all repeats of an engine with its clients.
+pub fn whom(about: &About) -> String {
+    let of = format!("{}, {}", about.engine, counted(about.clients as usize, "client"));
+    about.repeat.map_or_else(|| of.clone(), |repeat| format!("{of}, repeat {repeat}"))
 }

@@ -18,11 +18,8 @@
 
 use rumba_results::ratio::SAME_MARGIN;
 
-use super::lexer::{Token, Tokens};
+use super::lexer::{EXAMPLE, Token, Tokens};
 use super::names::{Argument, MetricRef, Mistake, Scope, bare_figure, figure};
-
-/// The remedy for an expression that cannot be parsed.
-pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
 
 /// The deepest nesting of parentheses; more would overflow the stack.
 const DEEPEST: usize = 64;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::language::EXAMPLE;
 use super::names::Mistake;
+
+/// The remedy for an expression that cannot be parsed.
+pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
 
 /// The smallest unit with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,7 +26,8 @@ pub use names::{MetricRef, Mistake, Scope};
 use crate::validity::{Withheld, withheld};
 use always::always;
 use figures::{Absent, Figures, Which, phases_of, rows_of};
-use language::{EXAMPLE, Operator, Truth};
+use language::{Operator, Truth};
+use lexer::EXAMPLE;
 use samples::{Alphas, Samples};
 
 /// The error rate of a verdict.
