@@ -17,6 +17,7 @@ use rumba_results::starts::Scope;
 
 pub use self::drift::Drift;
 use crate::claims::language::{self, Number, Truth};
+use crate::claims::lexer;
 use crate::claims::samples::{Alphas, Samples};
 use crate::claims::{ALPHA, Mistake, Relation, Scope as ClaimScope};
 
@@ -115,7 +116,7 @@ impl Bound {
         let example = "write for example 'ops_per_s < 0.95': other over base; or worse";
         let inequality = language::truth(text, &ClaimScope::of_ratios()).map_err(|mistake| {
             // The example of claims has engines, which a gate has not.
-            let remedy = if mistake.remedy == language::EXAMPLE { example.to_owned() } else { mistake.remedy };
+            let remedy = if mistake.remedy == lexer::EXAMPLE { example.to_owned() } else { mistake.remedy };
             Mistake { problem: format!("`{text}`: {}", mistake.problem), remedy, ..mistake }
         })?;
         let Truth::Is(relation, Number::Figure(figure), Number::Plain(bound)) = inequality else {

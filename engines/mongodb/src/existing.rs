@@ -11,6 +11,7 @@ use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
+use rumba_server_kit::dsn::FLUSH_NO;
 use rumba_server_kit::process::{data_held, serving};
 
 use crate::control::{Control, failed, text_within, within};

@@ -15,7 +15,7 @@ mod warnings;
 
 use std::fmt::Write as _;
 
-use rumba_results::comparison::{Part, PhaseFigures, Row, Summary};
+use rumba_results::comparison::{PhaseFigures, Row, Summary};
 use rumba_results::engine_name;
 use rumba_results::results::Results;
 

@@ -8,7 +8,7 @@
 mod always;
 mod figures;
 pub(crate) mod language;
-mod lexer;
+pub(crate) mod lexer;
 mod names;
 pub(crate) mod samples;
 
