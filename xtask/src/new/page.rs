@@ -5,31 +5,38 @@ pub fn of_engine(name: &str) -> String {
     format!(
         "# {name}
 
-{name} keeps sorted maps in memory behind one lock, and appends every commit to a log, from which it reads them again. It is built in. Sessions are key-value; each key space is one map.
+{name} keeps sorted maps in memory behind one lock, and appends every commit to a log, from which it reads them again. Sessions are key-value; each key space is one map.
+
+## Install
+
+{name} is built in.
 
 ## Settings
-None of its own.
 
-## The common settings
-| common | here |
+None of its own. `compression` accepts only `none`.
+
+## Durability
+
+| `durability` | {name} |
 |---|---|
-| `cache` | Means nothing: all of the data is in memory. |
-| `durability = \"sync\"` | The log is synced at every commit. |
-| `durability = \"no-sync\"` | The log is written at every commit: a crash of the process loses nothing, a crash of the host may. |
-| `durability = \"none\"` | The log is written when its buffer is full, and at the end: a crash loses the last commits. |
-| `compression` | Only `none`. |
+| `sync` | each commit syncs the log |
+| `no-sync` | each commit writes the log: a crash of the process loses nothing, a crash of the host may |
+| `buffered` | refused: nothing writes the buffer in the background |
+| `none` | the log is written when its buffer is full, and at the end: a crash loses the last commits |
 
-## Load, settle, drain, debt
-- **Load**: a batch is one commit.
-- **Settle** and **drain** sync the log; there is nothing to compact.
-- **Debt**: `unsynced_bytes`, what of the log was not synced.
-- **Counters**: `entries`; `written_log_bytes`, which makes `log_kb_per_op`.
-- No file is a log: the log is where the data is.
+## Settle and drain
 
-## What bites
-- **One writer.** `begin` waits for the other session's commit; there are no conflicts.
-- All of the data must fit into memory, and the log holds what was overwritten too.
-- The log has no checksums: half a commit at its end is cut off, but a crash of the host may leave worse.
+Settle and drain sync the log; there is no compaction. **Deferred work** is `unsynced_bytes`. The counter `written_log_bytes` makes `log_kb_per_op`.
+
+## Memory
+
+All of the data is in memory, so `cache` has no effect.
+
+## Limits
+
+- **One writer.** `begin` waits until the other session's transaction ends. There are no conflicts.
+- The log also keeps overwritten values.
+- The log has no checksums. A partial commit at its end is cut off, but a crash of the host may damage the data.
 "
     )
 }
@@ -39,7 +46,7 @@ pub fn of_workload(name: &str) -> String {
     format!(
         "# {name}
 
-Point reads of rows with consecutive keys, over engines of keys and values.
+Point reads of rows with consecutive keys, over key-value and SQL engines.
 
 ## Settings
 | setting | default | |
