@@ -156,9 +156,11 @@ class Drawing {
   #draw(data: PageData): void {
     const parts = () => [...this.page.children];
     const top = (index: number) => parts()[index]?.getBoundingClientRect().top ?? 0;
-    // One that begins in the window: what is above it may grow. A long one has the whole window.
-    const begins = parts().findIndex((one, index) => one.clientHeight > 0 && top(index) >= 0 && top(index) < innerHeight);
-    const first = begins >= 0 ? begins : parts().findIndex((one) => one.getBoundingClientRect().bottom > 0);
+    // The table of contents stays at the top of the window wherever the reader is.
+    const isPart = (one: Element) => one.clientHeight > 0 && !one.matches(".contents");
+    // A section that begins in the window, because what is above it may grow. A long one has the whole window.
+    const begins = parts().findIndex((one, index) => isPart(one) && top(index) >= 0 && top(index) < innerHeight);
+    const first = begins >= 0 ? begins : parts().findIndex((one) => isPart(one) && one.getBoundingClientRect().bottom > 0);
     const before = top(first);
     const restoreView = rememberView(this.page);
     hold(data);
