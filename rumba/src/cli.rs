@@ -292,6 +292,9 @@ pub struct ReportArgs {
     /// Also check this inequality against the results; repeat the option for more
     #[arg(long, value_name = "EXPR")]
     pub claim: Vec<String>,
+    /// Compute costs with the [prices] of this file instead of the experiment's
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// Show all warnings instead of only the worst
     #[arg(long)]
     pub warnings: bool,
