@@ -346,7 +346,7 @@ fn prices_turn_resources_into_costs_with_verdicts() {
     set(&mut command, SHORT);
     ended(0, &mut command);
     let plain = report(&place, &place.path("out"));
-    let cost = |report: &Value| report["trials"][0]["with_drain"]["cost_per_million_ops"].clone();
+    let cost = |report: &Value| report["trials"][0]["charged"]["cost_per_million_ops"].clone();
     assert!(cost(&plain).is_null(), "prices are off unless asked for");
     let prices = "[prices]\nvcpu_hour = 3600.0\nrate = 10\ndrive = 100\ndrive_tb_written = 10\n";
     std::fs::write(place.path("prices.toml"), prices).unwrap();
@@ -354,7 +354,7 @@ fn prices_turn_resources_into_costs_with_verdicts() {
     let output = ended(0, place.rumba(&priced).arg("--json"));
     let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
     // A CPU second costs 1, so that the cost is that of the CPU and of the drive's wear.
-    let trial = &figures["trials"][0]["with_drain"];
+    let trial = &figures["trials"][0]["charged"];
     let of = |name: &str| trial[name].as_f64();
     let cpu = of("host_cpu_us_per_op_with_drain").or(of("cpu_us_per_op_with_drain")).unwrap();
     let wear = of("wkb_per_op_with_drain").unwrap() * 1024.0 * 1e6 / 1e12 * 10.0;
