@@ -183,7 +183,7 @@ pub struct AbArgs {
 #[derive(Args)]
 #[command(after_help = "\
   rumba reproduce                              the published experiments and their claims
-  rumba reproduce storage-tiers                run one at the published scale of this project
+  rumba reproduce storage-tiers                run one at the scale of its experiment file
   rumba reproduce storage-tiers --set maxid1=5000000 --set repeats=3     larger, and with intervals
   rumba reproduce storage-tiers --dry-run      what would run")]
 pub struct ReproduceArgs {
