@@ -20,9 +20,9 @@ Start here:
   rumba run quickstart                       four embedded engines in two minutes
   rumba run innodb-or-myrocks                which engine of a server for this box
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
-  rumba ab before.toml after.toml            two experiments in turns, and how they differ
+  rumba ab before.toml after.toml            compare two experiments, with their trials in turns
   rumba report results/DIR --html page.html
-  rumba run quickstart --live                a page of the run while it goes on
+  rumba run quickstart --live                a page that follows the run
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended, or a search found no rate;
 2 a mistake in the command or the experiment; 3 with --check, a claim does not hold or is not
@@ -112,7 +112,7 @@ pub enum Command {
   --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
   --set cache=256MiB --set durability=sync
   --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
-  --set memory=1GiB --set storage=slow-ssd     limits: what of the host every trial gets
+  --set memory=1GiB --set storage=slow-ssd     limits: the share of the host for each trial
   --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
 --against compares engines of one run, in turns:
@@ -165,10 +165,10 @@ fn difference(text: &str) -> Result<f64, String> {
   rumba ab mine.toml mine.toml --set base/cache=64MiB --set other/cache=256MiB
   rumba compare results/DIR --fail-if 'ops_per_s < 0.95'   the same comparison again, as a gate
 
-Trials of both take turns in one results directory, so that what the host does meets both. Engines,
-[common] and [limits] may differ; the workload and [run] may not. In the results engines are called
-base/NAME and other/NAME. --engine and --set hold for both files; base/ or other/ before the name
-makes it one's own. Without `repeats` there are four, the fewest that can decide.")]
+Trials of both files take turns, so changes of the host affect both. Engines, [common] and [limits]
+may differ; the workload and [run] may not. Results name the engines base/NAME and other/NAME.
+--engine and --set apply to both files, or to one with base/ or other/ before the name. The default
+is four repeats, the fewest that can decide.")]
 pub struct AbArgs {
     /// The base experiment's .toml file
     pub base: PathBuf,
@@ -183,7 +183,7 @@ pub struct AbArgs {
 #[derive(Args)]
 #[command(after_help = "\
   rumba reproduce                              the published experiments and their claims
-  rumba reproduce storage-tiers                run one as it is scaled here
+  rumba reproduce storage-tiers                run one at the scale of its experiment file
   rumba reproduce storage-tiers --set maxid1=5000000 --set repeats=3     larger, and with intervals
   rumba reproduce storage-tiers --dry-run      what would run")]
 pub struct ReproduceArgs {
@@ -292,6 +292,9 @@ pub struct ReportArgs {
     /// Also check this inequality against the results; repeat the option for more
     #[arg(long, value_name = "EXPR")]
     pub claim: Vec<String>,
+    /// Compute costs with the [prices] of this file instead of the experiment's
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// Show all warnings instead of only the worst
     #[arg(long)]
     pub warnings: bool,
@@ -321,10 +324,10 @@ impl ReportArgs {
   rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
   rumba compare results/BASE results/DIR --format markdown        what changed, for a pull request
 
---fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
-or OP.p99_ms. The word worse means any headline, with 5% of false alarms over all of them together.
-The exit code is 3 if an engine meets the condition beyond the noise. A ratio that is not decided
-passes, unless you give --fail-if-undecided. If the runs did not take turns, the condition must also
+--fail-if takes METRIC < RATIO, the other run over the base: a metric of the loops, load_METRIC, or
+OP.p99_ms. `worse` means any headline, with 5% of false alarms for all of them together. The exit
+code is 3 if an engine meets the condition beyond the noise. An undecided ratio passes, unless you
+give --fail-if-undecided. If the runs did not take turns, the condition must also
 hold beyond --allow-drift, which is 0 for sizes.")]
 pub struct CompareArgs {
     /// The base results; alone, a run that holds both sides
@@ -376,12 +379,11 @@ pub enum OrderBy {
   rumba history results --by commit                          every run below a directory
   rumba history baseline results/new --fail-if worse --format markdown >> \"$GITHUB_STEP_SUMMARY\"
 
-Each engine's runs are in the order of its versions where these differ, else of rumba's commits,
-else of their starts. Each run is compared with the previous one, as `compare` does it, and changes
-of level over all runs are named. --fail-if judges the last run of each engine over the previous
-one. These runs did not take turns, so exit code 3 needs a change beyond the noise and
---allow-drift.
-docs/examples/benchmark.yml is a workflow that does so for each change of a repository.")]
+Runs of an engine are ordered by its version, then by rumba's commit, then by start. Each run is
+compared with the previous one as in `compare`, and change points over all runs are listed.
+--fail-if compares each engine's last run with the one before. These runs did not take turns, so
+exit code 3 needs a change beyond both the noise and --allow-drift.
+docs/examples/benchmark.yml is a workflow that does this for each change of a repository.")]
 pub struct HistoryArgs {
     /// Results directories, or their parent directories
     #[arg(required = true, value_name = "DIR")]
@@ -420,11 +422,11 @@ impl HistoryArgs {
 In a browser:
   rumba serve                           results/: list, search, compare, tags and notes
   rumba serve /mnt/runs --port 8080     another directory, at a port of your choice
-  rumba run quickstart --live           the same, with the page of the run that goes on
+  rumba run quickstart --live           the same, with the page of the current run
 
-The printed address holds a secret: who has it sees everything, and nobody else is answered. From
-another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
-kept in library.json with the results. docs/live.md has the rest, Prometheus too.")]
+The printed address contains a secret. Anyone with it can see everything; other requests are refused.
+From another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends the server. Tags and
+notes are stored in library.json with the results. docs/live.md describes the rest, and Prometheus.")]
 pub struct ServeArgs {
     /// The directory that holds the results directories
     #[arg(value_name = "DIR", default_value = "results")]

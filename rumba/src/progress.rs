@@ -118,7 +118,7 @@ fn phase_line(phase: &PhaseRecord) -> String {
             None => format!("not verified, after {took}"),
         },
         (PhaseKind::Crash, _) => format!("killed after {} operations in {took}", phase.ops),
-        (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{written}"),
+        (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{}{written}", usual_p99(phase)),
         (PhaseKind::VerifyLoad | PhaseKind::Verify, None) => {
             let examined: u64 = phase.checks.iter().map(|check| check.examined).sum();
             let wrong: u64 = phase.checks.iter().map(|check| check.wrong).sum();
@@ -129,6 +129,13 @@ fn phase_line(phase: &PhaseRecord) -> String {
             format!("{took}{}", bytes.map(|bytes| format!(", {bytes} written")).unwrap_or_default())
         }
     }
+}
+
+/// The p99 of the most frequent type of operation.
+fn usual_p99(phase: &PhaseRecord) -> String {
+    let usual = phase.op_types.iter().max_by_key(|(_, stats)| stats.count);
+    let p99_ms = usual.and_then(|(name, stats)| Some((name, stats.response.p99_ms.value()?)));
+    p99_ms.map(|(name, ms)| format!(", p99 of {name} {ms:.3} ms")).unwrap_or_default()
 }
 
 impl Watch for Progress {

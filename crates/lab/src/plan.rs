@@ -182,6 +182,7 @@ fn trial(
             backlog_s: run.backlog_s,
             seed: run.seed,
             aa: run.aa,
+            prices: run.prices.clone(),
             at_most_repeats: run.until_decided.then_some(run.repeats),
             verify: run.verify,
             crash_s: run.crash_s,

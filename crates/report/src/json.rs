@@ -9,6 +9,7 @@ use rumba_results::comparison::{CHARGED, Comparison, Part, PhaseFigures, Proof, 
 use rumba_results::counted::metrics_of_record;
 use rumba_results::gate::Gated;
 use rumba_results::metric::Metric;
+use rumba_results::prices::PRICED;
 use rumba_results::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_results::results::Results;
 use rumba_results::warning::Warning;
@@ -249,7 +250,9 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
 /// workload reports.
 pub fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
     let by_rule = metrics_of_record(record).into_iter().chain(record.rates());
-    CHARGED.iter().map(|info| info.name.to_owned()).chain(by_rule)
+    let is_priced = record.plan.run.prices.is_some();
+    let listed = CHARGED.iter().map(|info| info.name).filter(move |name| is_priced || !PRICED.contains(name));
+    listed.map(str::to_owned).chain(by_rule)
 }
 
 /// A trial's own figure that includes deferred work, from the load or the loops of its row.

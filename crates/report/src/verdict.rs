@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rumba_results::comparability::why_not_ranked;
 use rumba_results::comparison::{Figure, Part, Row, Summary};
 use rumba_results::headline::CpuHeadline;
+use rumba_results::prices::PRICED;
 use rumba_results::ratio::{Change, HEADLINE_CPU};
 use rumba_results::starts::{Scope, Starts};
 use serde::Serialize;
@@ -40,11 +41,12 @@ pub struct Verdict {
 
 /// A question, whether more is better, and the metrics that answer it in order of preference: the first that every
 /// engine has. Metrics that include deferred work come first.
-const QUESTIONS: [(&str, bool, &[&str]); 4] = [
+const QUESTIONS: [(&str, bool, &[&str]); 5] = [
     ("most operations per second", true, &["ops_per_s"]),
     ("least written per operation", false, &["wkb_per_op_with_drain", "wkb_per_op", "proc_wkb_per_op"]),
     ("least CPU per operation", false, &[HEADLINE_CPU[0], HEADLINE_CPU[1], "cpu_us_per_op"]),
     ("smallest on disk, without logs", false, &["data_bytes"]),
+    ("cheapest, for a million operations", false, &[PRICED[0]]),
 ];
 
 /// The verdicts per number of clients; empty if fewer than two engines can be compared.
@@ -198,6 +200,7 @@ fn with_unit(metric: &str, value: f64) -> String {
     match metric {
         "data_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
         "ops_per_s" => format!("{value:.0}/s"),
+        name if PRICED.contains(&name) => significant(value),
         name if name.contains("cpu_us") => format!("{} µs", significant(value)),
         _ => format!("{} KB", significant(value)),
     }

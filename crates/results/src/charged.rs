@@ -1,6 +1,7 @@
 //! Metrics over several phases: the cost of rows and operations, including deferred work.
 
 use crate::metric::{Better, Class, MetricInfo};
+use crate::prices::PRICED;
 
 /// Metrics over several phases that include deferred work.
 ///
@@ -80,5 +81,36 @@ pub const CHARGED: &[MetricInfo] = &[
         better: Better::Neither,
         class: Class::Cpu,
         help: "The drain's share of the host's CPU. Above 25% a verdict needs host_cpu_us_per_op to agree.",
+    },
+    MetricInfo {
+        name: PRICED[0],
+        unit: "price",
+        better: Better::Less,
+        class: Class::Cpu,
+        help: "Cost of a million operations at the measured rate, in the currency of `[prices]`: CPU, device requests and \
+               wear as used including deferred work; memory (the limit, else resident memory) and storage for the time \
+               that they take.",
+    },
+    MetricInfo {
+        name: PRICED[1],
+        unit: "price",
+        better: Better::Less,
+        class: Class::Cpu,
+        help: "The same at the rate that `[prices]` states, at which memory and storage are shared by fewer or more \
+               operations.",
+    },
+    MetricInfo {
+        name: PRICED[2],
+        unit: "years",
+        better: Better::More,
+        class: Class::Rate,
+        help: "Years until the drive of `[prices]` has taken the terabytes that may be written to it, at the measured rate.",
+    },
+    MetricInfo {
+        name: PRICED[3],
+        unit: "years",
+        better: Better::More,
+        class: Class::Io,
+        help: "The same at the rate that `[prices]` states.",
     },
 ];

@@ -26,6 +26,7 @@ pub mod host_cpu;
 pub mod metric;
 pub mod pair;
 pub mod phase;
+pub mod prices;
 pub mod rate;
 pub mod ratio;
 pub mod record;

@@ -16,6 +16,7 @@ use crate::arrivals::Arrivals;
 use crate::build::Build;
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
+use crate::prices::Prices;
 use crate::search::Search;
 pub use crate::spent::Spent;
 use crate::statements::StatementTotals;
@@ -400,6 +401,9 @@ pub struct RunPlan {
     /// Engines with the same build and effective settings are compared nevertheless: an A/A run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// Prices of hardware, from which costs are computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
     /// The run ends once every headline is decided, after this many repeats at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_repeats: Option<u32>,

@@ -4,6 +4,7 @@ use rumba_engine_api::engine::DEFERRED_BYTES;
 use rumba_results::counted::{NOT_COUNTED, metrics_of_record, rule_of};
 use rumba_results::host_cpu::host_cpu_s;
 use rumba_results::metric::{Metric, without_logs};
+use rumba_results::prices::Usage;
 use rumba_results::record::{PhaseKind, PhaseRecord, Record, Spent};
 
 use crate::search::DISTURBING;
@@ -82,7 +83,29 @@ pub fn charged_run(record: &Record) -> Charged {
         Some((metric, counted))
     }));
     charged.extend(rates(record));
+    let costs = costs(record, &charged);
+    charged.extend(costs);
     charged
+}
+
+/// The costs at the experiment's prices, if it has any.
+fn costs(record: &Record, charged: &Charged) -> Charged {
+    let (Some(prices), Some(loops)) = (&record.plan.run.prices, ended(record, PhaseKind::Loops)) else {
+        return Vec::new();
+    };
+    let with_drain = |name: &str| charged.iter().find(|(metric, _)| metric == name).map(|(_, value)| value.clone());
+    let [host, own, written] = ["host_cpu_us_per_op_with_drain", "cpu_us_per_op_with_drain", "wkb_per_op_with_drain"]
+        .map(|name| with_drain(name).unwrap_or_default());
+    let metrics = &loops.metrics;
+    let limit = record.plan.engine.limits.memory_bytes.map(|bytes| Metric::Value(bytes as f64));
+    prices.metrics(&Usage {
+        ops_per_s: metrics.ops_per_s.clone(),
+        cpu_us_per_op: if host.value().is_some() { host } else { own },
+        ios_per_op: metrics.reads_per_op.plus(&metrics.writes_per_op),
+        wkb_per_op: written,
+        memory_bytes: limit.unwrap_or_else(|| metrics.rss_bytes.clone()),
+        storage_bytes: metrics.size_bytes.clone(),
+    })
 }
 
 /// CPU microseconds of the host per operation, with the drain. The phases are adjacent, so their ticks are truncated

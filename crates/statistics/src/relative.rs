@@ -6,6 +6,7 @@ use rumba_engine_api::workload::engine_in_test;
 use rumba_results::comparability::{Setup, unequal};
 use rumba_results::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_results::headline::{CpuHeadline, cpu_of_group};
+use rumba_results::prices::PRICED;
 use rumba_results::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_results::record::{Record, TrialPart};
 
@@ -65,7 +66,7 @@ fn ratios(base_row: &Row, other_row: &Row, cpu: &CpuHeadline) -> Option<Vec<Rati
     let (base, other) = (base_row.run.as_ref()?, other_row.run.as_ref()?);
     let starts = [base_row, other_row].map(|row| row.starts(Part::Run));
     let mut all = Vec::new();
-    for &name in HEADLINE_RUN.iter().chain(DETAILS) {
+    for &name in HEADLINE_RUN.iter().chain(DETAILS).chain(&PRICED) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
             let unit = metric_info(name).map_or("", |info| info.unit);
             let is_headline = HEADLINE_RUN.contains(&name) && !cpu.excludes(name);

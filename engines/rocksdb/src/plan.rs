@@ -192,7 +192,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds defaults for options that are not set; docs/engines/rocksdb.md gives the reasons.
+    /// Adds defaults for options that are not set.
     fn fill(&mut self, split: &Split, assertions: bool) -> Result<(), SettingError> {
         let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
         // A build with assertions logs at debug level by default. On a full device it aborts the process with its next
@@ -206,9 +206,11 @@ impl Plan {
         self.put_default(Group::Database, "db_write_buffer_size", split.memtables.to_string());
         self.put_default(Group::Family, "write_buffer_size", split.memtable.to_string());
         self.put_default(Group::Family, "target_file_size_base", file.to_string());
+        // L0 at its trigger is about as large as the level below.
         self.put_default(Group::Family, "max_bytes_for_level_base", file.saturating_mul(4).to_string());
         self.put_default(Group::Family, "level_compaction_dynamic_level_bytes", "true");
         self.put_default(Group::Table, "filter_policy", bloom(default_of("bloom_bits")));
+        // Otherwise the memory of index and filter blocks is outside `cache` and grows with the data.
         let cached = "cache_index_and_filter_blocks";
         self.put_default(Group::Table, cached, default_of(cached));
         self.put_default(Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true");

@@ -25,7 +25,11 @@ pub fn run(args: &ReportArgs) -> super::Result {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let results = merge(names(&args.directories), &args.directories)?;
+    let mut results = merge(names(&args.directories), &args.directories)?;
+    if let Some(file) = &args.prices {
+        let prices = spec::read_prices(file)?;
+        results.trials.iter_mut().for_each(|trial| trial.record.plan.run.prices = Some(prices.clone()));
+    }
     let mut summary = rumba_statistics::summarise(&results);
     let requested = claims_of(&args.claim, &summary)?;
     summary.claims.extend(rumba_statistics::claims::judge(&requested, &summary.rows));

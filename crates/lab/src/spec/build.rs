@@ -15,11 +15,12 @@ use super::engines::{EngineContext, Engines, engines};
 use super::error::{Origin, SpecError};
 use super::known::Known;
 use super::node::{Node, Table, Tree};
+use super::prices::prices;
 use super::run::run;
 use super::{BoundWorkload, Experiment, RunSpec, ab, clients, memory, names, same_engine, take};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim"];
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices"];
 
 /// Builds the experiment.
 ///
@@ -31,7 +32,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let Work { workload, settings: workload_settings, bound, tests, least } = workload(table, root, registry)?;
-    let run = run(table.get("run"))?;
+    let run = RunSpec { prices: table.get("prices").map(prices).transpose()?, ..run(table.get("run"))? };
     let refuse = |key: &str, problem: String, remedy: &str| {
         let node = table.get("run").and_then(|run| run.table("run").ok()?.get(key));
         Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))

@@ -14,6 +14,7 @@ mod limits;
 mod memory;
 mod names;
 mod node;
+mod prices;
 mod rate;
 mod run;
 mod same_engine;
@@ -34,6 +35,7 @@ use rumba_engine_api::workload::{Bound, Test};
 use rumba_results::arrivals::Arrivals;
 use rumba_results::claim::Claim;
 use rumba_results::pair::Pair;
+use rumba_results::prices::Prices;
 use rumba_results::record::{DriverKind, QueueKind};
 use rumba_results::search::Search;
 use rumba_results::warning::Warning;
@@ -177,6 +179,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// Whether engines that differ only in their names are compared: an A/A run.
     pub aa: bool,
+    /// Prices of hardware, from which costs are computed.
+    pub prices: Option<Prices>,
     /// Whether the data's consistency is verified.
     pub verify: bool,
     /// Whether transaction guarantees are tested too: seconds of work before the database is killed.
@@ -222,6 +226,19 @@ pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Regis
         }
         Err(error) => Err(SpecError { file, ..error }),
     }
+}
+
+/// Reads `[prices]` of a file, which may also be an experiment.
+///
+/// # Errors
+/// The first mistake, with its place and remedy.
+pub fn read_prices(path: &Path) -> Result<Prices, SpecError> {
+    let text = source::read(path)?;
+    let found = node::parse(&text).and_then(|root| match root.table("a file of prices")?.get("prices") {
+        Some(node) => prices::prices(node),
+        None => Err(SpecError::new(&root.origin, "there is no [prices]", "add it, as in examples/prices.toml")),
+    });
+    found.map_err(|error| SpecError { file: Some((source::name(path), text)), ..error })
 }
 
 /// Makes the experiment of `rumba run WORKLOAD --engine A,B`.

@@ -270,6 +270,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         aa: bool("aa", false)?,
+        prices: None,
         verify,
         crash_s,
         keep_data: bool("keep_data", false)?,

@@ -7,9 +7,10 @@ use rumba_engine_api::workload::{ResponseLimit, Short};
 use rumba_results::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
 use rumba_results::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
 use rumba_results::metric::Metric;
+use rumba_results::prices::PRICED;
 use rumba_results::ratio::HEADLINE_CPU;
 
-use crate::format::{SizeUnit, fixed, milliseconds};
+use crate::format::{SizeUnit, fixed, milliseconds, significant};
 use crate::server::is_server;
 
 /// How a column formats its numbers.
@@ -18,6 +19,7 @@ pub enum Digits {
     Fixed(usize),
     Milliseconds,
     Size(SizeUnit),
+    Significant,
 }
 
 impl Digits {
@@ -26,6 +28,7 @@ impl Digits {
             Digits::Fixed(decimals) => fixed(value, decimals),
             Digits::Milliseconds => milliseconds(value),
             Digits::Size(unit) => unit.show(value),
+            Digits::Significant => significant(value),
         }
     }
 }
@@ -288,6 +291,19 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("space", "space_amp", 2, "bytes allocated on disk without logs per byte of keys and payloads"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
     ]
+}
+
+/// The costs at the experiment's prices; empty without any.
+pub fn priced(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let all = [
+        ("per M", PRICED[0], "cost of a million operations at the measured rate, in the currency of [prices]"),
+        ("per M@rate", PRICED[1], "the same at the rate that [prices] states"),
+        ("life y", PRICED[2], "years until the drive has taken its terabytes written, at the measured rate"),
+        ("life@rate y", PRICED[3], "the same at the rate that [prices] states"),
+    ];
+    let is_priced = |name: &str| rows.iter().filter_map(pick).any(|figures| figures.metrics.contains_key(name));
+    let priced = all.into_iter().filter(|(_, name, _)| is_priced(name));
+    priced.map(|(head, name, legend)| Column::new(head, Source::Metric(name), Digits::Significant, legend)).collect()
 }
 
 /// Statements that the workload sent to the engine; empty if no workload counts them.

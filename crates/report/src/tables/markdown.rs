@@ -12,7 +12,7 @@ use rumba_results::results::Results;
 use super::columns::{self, Column, Pick};
 use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, verdict_word, written};
 use super::grid::Footnotes;
-use super::{GROWTH, TableOptions, name_cells, name_heads, row_name, tables};
+use super::{GROWTH, PRICED_TITLE, TableOptions, name_cells, name_heads, row_name, tables};
 use crate::format::ratio;
 use crate::verdict::verdict_line;
 
@@ -36,6 +36,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
     let run: Pick = |row| row.run.as_ref();
     text.push_str(&section("Transactions", summary, &columns::transactions(&summary.rows, run)));
     text.push_str(&section("Cost per operation", summary, &columns::cost(&summary.rows, run)));
+    text.push_str(&section(PRICED_TITLE, summary, &columns::priced(&summary.rows, run)));
     text.push_str(&section(GROWTH, summary, &columns::growth(&summary.rows, run)));
     text.push_str(&folded("All tables", &tables(results, summary, options)));
     text

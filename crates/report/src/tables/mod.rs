@@ -100,6 +100,9 @@ impl TableOptions {
     }
 }
 
+/// The title of the table of [`columns::priced`].
+const PRICED_TITLE: &str = "Cost of a million operations, and the life of the drive, at the experiment's prices";
+
 /// The title of the table of [`columns::growth`].
 const GROWTH: &str = "Database growth, logs not counted";
 
@@ -118,6 +121,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run), ran);
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run), ran);
     for (title, columns) in [
+        (PRICED_TITLE, columns::priced(&summary.rows, run)),
         (GROWTH, columns::growth(&summary.rows, run)),
         ("KB written per operation by the engine's own counters, drain charged", columns::written(&summary.rows, run)),
         ("Microseconds waited per operation by the engine's own counters", columns::waited(&summary.rows, run)),
