@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- new engine|workload NAME
-       cargo run -p xtask -- tests-told LOG STATUS
+       cargo run -p xtask -- tests-reported LOG STATUS
        cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
@@ -32,7 +32,7 @@ tidy   fails when the house is not in order: an arrow between crates is wrong, a
        machine or says that it is unfinished
 new    makes a crate in engines/ or workloads/ that builds, runs and conforms, with its page and
        its lines in the registry and the manifests: a beginning for one's own
-tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
+tests-reported  sums up a log of `cargo test` that ended with STATUS. With CI or
        RUMBA_TESTS_MUST_RUN set, fails when a test was skipped that Debian 12
        runs as root, but for the needs in RUMBA_TESTS_MAY_LACK
 bench  measures what rumba itself costs against its goals, about an hour, or
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
-        ["tests-told", log, status] => tests_reported(log, *status == "0"),
+        ["tests-reported", log, status] => tests_reported(log, *status == "0"),
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
@@ -162,7 +162,7 @@ fn tests_reported(log: &str, ended_well: bool) -> ExitCode {
             if sum.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            eprintln!("tests-told: {log}: {error}");
+            eprintln!("tests-reported: {log}: {error}");
             ExitCode::from(2)
         }
     }
