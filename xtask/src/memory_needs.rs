@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(missing(&engines, embedded("log")), None);
         // One server release may be available and another not; the run reports it.
         assert_eq!(missing(&engines, served("tree/server-1", "tree", "server@1")), None);
-        assert_eq!(missing(&Value::Null, embedded("tree")), None, "nobody asked, because it was named");
+        assert_eq!(missing(&Value::Null, embedded("tree")), None, "named builds are not checked");
     }
 
     #[test]

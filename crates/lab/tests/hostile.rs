@@ -226,7 +226,7 @@ fn sticky_directory_holds_private_data_and_world_writable_none() {
     let group = yard.directory("group", 0o775);
     std::os::unix::fs::chown(&group, None, Some(OUTSIDER)).unwrap();
     assert_refused(&DataDir::check(&group.join("001-x")).unwrap_err(), &group, "the group 12345 may write to it");
-    let other_processes = yard.directory("strangers", 0o755);
+    let other_processes = yard.directory("others", 0o755);
     std::os::unix::fs::chown(&other_processes, Some(OUTSIDER), None).unwrap();
     assert_refused(
         &DataDir::check(&other_processes.join("001-x")).unwrap_err(),
@@ -316,7 +316,7 @@ fn other_users_cannot_lock_directories_created_by_root() {
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("made/data"), &owner(), &yard.ledger).unwrap();
     let script = "if (exec 9< ../made/data) 2>/dev/null; then exit 1; fi; cd ../made/data/data";
-    yard.outsider(&yard.directory("beside", 0o755), script);
+    yard.outsider(&yard.directory("adjacent", 0o755), script);
     data.remove().unwrap();
     yard.assert_unharmed();
 }

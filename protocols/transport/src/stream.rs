@@ -315,7 +315,7 @@ mod tests {
         std::thread::spawn(move || {
             for pause in requested {
                 std::thread::sleep(pause);
-                theirs.write_all(b"told").unwrap();
+                theirs.write_all(b"pong").unwrap();
             }
         });
     }

@@ -83,7 +83,7 @@ fn restarted_event_binds_a_statement_whose_binding_failed() {
         local statement = con:prepare('SELECT ?')
         local parameter = statement:bind_create(sysbench.sql.type.VARCHAR, 4)
         parameter:set('word')
-        function sysbench.hooks.sql_error_ignorable(told) return told.sql_errmsg:find('before bulk_insert_init') end
+        function sysbench.hooks.sql_error_ignorable(failed) return failed.sql_errmsg:find('before bulk_insert_init') end
         local tries = 0
         function event()
             tries = tries + 1
@@ -133,7 +133,7 @@ fn objects_stay_valid_when_reached_without_their_handle() {
         local last = con:prepare('SELECT 7')
         late = newproxy(true)
         getmetatable(late).__gc = function() last:execute() end
-        -- A connection that was let go of is not made anew behind anybody's back.
+        -- Collecting a connection's last statement frees it once, so two new connections differ.
         local gone = driver:connect():prepare('SELECT 1')
         local connection = gone.connection
         gone = nil

@@ -106,7 +106,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::ResultsGone,
-        "Results that cannot be written, or are removed meanwhile, are told; nothing else is left of the run.",
+        "Results that cannot be written, or are removed meanwhile, are reported; nothing else is left of the run.",
         "rumba/tests/faults.rs",
         "results_that_are_removed_are_missed_and_nothing_else_is_left",
     ),

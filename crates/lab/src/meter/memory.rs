@@ -128,7 +128,7 @@ mod tests {
         let mut memory = MemoryInTurns::default();
         assert_eq!(read(&mut memory, &[1, 2, 3], 9, 1).1, Ok(6));
         assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(own(10))), |_| false), Ok(20));
-        assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "it is no more among those that are asked for");
+        assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "process 2 is no longer among the requested ones");
         assert!(memory.sum(vec![1, 3], |_| Err("no".to_owned()), |_| false).is_err());
         assert_eq!(read(&mut memory, &[1, 3], 1, 1).1, Ok(4));
     }

@@ -539,7 +539,7 @@ fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
     let too_short = "the loops are 1 interval long; rumba needs 12 or more to judge whether they were steady";
     assert_eq!(warned(&["loops=1", "loop=500ms"]), reported(too_short, "run longer loops"), "100 ms would be five");
     assert_eq!(warned(&["loops=2", "loop=6s"]), None);
-    assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as told");
+    assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as the remedy says");
 }
 
 #[test]

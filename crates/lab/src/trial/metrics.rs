@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::Value(3.0));
         assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
         spent.others_cpu_s = Metric::absent("no /proc");
-        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
+        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "it would include other CPU");
         spent.others_cpu_s = Metric::Value(2.1);
         assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("so the kernel's work cannot be assigned"));
         assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
