@@ -422,7 +422,7 @@ In a browser:
   rumba serve /mnt/runs --port 8080     another directory, at a port of your choice
   rumba run quickstart --live           the same, with the page of the run that goes on
 
-The printed address holds a secret: who has it sees everything, and nobody else is answered. From
+The printed address contains a secret: anyone who has it sees everything, others are refused. From
 another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
 kept in library.json with the results. docs/live.md has the rest, Prometheus too.")]
 pub struct ServeArgs {

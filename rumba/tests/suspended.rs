@@ -182,7 +182,7 @@ fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
     let ended = run.end();
     assert_eq!((ended.code, &ended.trial()["status"]), (Some(0), &"done".into()), "{}", ended.trial()["warnings"]);
     let lost_s = ended.suspended_s("age");
-    assert!(is_of(lost_s, stopped), "{lost_s} of {stopped:?} s: its record tells all the same");
+    assert!(is_of(lost_s, stopped), "{lost_s} of {stopped:?} s: its record still has it");
     assert_eq!(ended.suspended_s("loops"), 0.0);
     assert!(ended.report["summary"]["rows"][0]["run"].is_object(), "{}", ended.report["summary"]);
     let warnings = ended.trial()["warnings"].as_array().unwrap();

@@ -182,9 +182,9 @@ mod tests {
     fn user_supplied_need_of_any_kind_can_be_excused() {
         for variable in ["RUMBA_TEST_NO_LIBRARY", "RUMBA_TEST_NO_SCRIPTS"] {
             let missing = Need::ExternalLibrary(ExternalLibrary { variable, page: "docs/page.md" }).missing();
-            let log = format!("skipped: rumba sysbench_runs::e {}\n", missing.expect("nobody sets it"));
+            let log = format!("skipped: rumba sysbench_runs::e {}\n", missing.expect("it is not set"));
             let sum = Sum::of(&log, true, &ci());
-            assert!(sum.is_ok() && sum.skipped.len() == 1, "nobody has to bring it: {sum}");
+            assert!(sum.is_ok() && sum.skipped.len() == 1, "it is optional: {sum}");
         }
         // Only the need itself excuses a test, not the text of its reason.
         let other = "skipped: rumba a::b needs Tmpfs: ExternalLibrary(\"RUMBA_TEST_NO_LIBRARY\") says so\n";

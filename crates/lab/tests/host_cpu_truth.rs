@@ -141,7 +141,7 @@ fn other_processes_are_separate_from_the_kernel() {
             break;
         }
     }
-    assert!(sound, "what nobody is charged with is what the kernel's threads used");
+    assert!(sound, "uncharged CPU equals that of the kernel's threads");
     enforcement.end().unwrap();
 }
 

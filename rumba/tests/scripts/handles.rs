@@ -111,7 +111,7 @@ fn objects_stay_valid_when_reached_without_their_handle() {
         r"{TABLE}
         local function collected() collectgarbage() collectgarbage() end
         local driver = sysbench.sql.driver()
-        -- A result of a connection that nobody has.
+        -- A result of a connection without other handles.
         local result = driver:connect():query('SELECT 1 UNION SELECT 2 UNION SELECT 3')
         collected()
         local others = {{}}
@@ -140,7 +140,7 @@ fn objects_stay_valid_when_reached_without_their_handle() {
         collected()
         local one, other = driver:connect(), driver:connect()
         assert(one ~= other and one:query_row('SELECT 5') == '5' and other:query_row('SELECT 6') == '6')
-        -- Two answers to one text: what can be fetched is the last, whatever the first was wide.
+        -- Two results of one text: only the last can be fetched, for any width of the first.
         local two = con:query('SELECT 1; SELECT 1, 2, 3')
         local row = two:fetch_row()
         assert(row[1] == '1' and row[2] == '2' and row[3] == '3' and two:fetch_row() == nil)

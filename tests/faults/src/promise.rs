@@ -118,8 +118,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::Readable,
-        "Results are read as far as they are whole, and what is not is named by its line. Nobody has to listen to a \
-         run.",
+        "Results are read as far as they are whole, and damage is reported with its line. A run needs no reader.",
         BAD_LUCK,
         "a_reader_that_goes_away_costs_nothing",
     ),

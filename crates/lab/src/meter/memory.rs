@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(looked, [1, 2, 3]);
         assert!(sum.unwrap_err().contains("too busy"), "a sum of three of five is none");
         let (looked, sum) = read(&mut memory, &pids, 3, 10);
-        assert_eq!(looked[..2], [4, 5], "those that nobody has looked at come first");
+        assert_eq!(looked[..2], [4, 5], "processes without a sample come first");
         assert_eq!(sum, Ok(150));
         // All have grown tenfold: each reading sees a part of them, and two readings see all.
         let mut seen: Vec<u32> = Vec::new();

@@ -162,7 +162,7 @@ fn resumed_run_loads_again_only_where_data_is_gone() {
     assert_eq!(loads, [1, 11, 11, 1, 11, 1].map(Some));
     // No trial had ended: all keep their numbers.
     assert_eq!(crate::plan::rest(&plans, |_| false, |_| false, |_| false), plans);
-    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "nobody waits for a load");
+    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "no trial waits for a load");
     // The first load's record is lost, and a finished trial started from it.
     let left = crate::plan::rest(&plans, |trial| [2, 3].contains(&trial.number), |_| false, |load| load == 1);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();

@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(of(1.96875, 2.0), (Metric::Value(2.0), Metric::Value(0.0)), "ticks that are cut off");
         let (host, uncharged) = of(1.5, 2.0);
         assert!(host.reason().unwrap().contains("1.50 s for the trial, but its processes are charged 2.00 s"));
-        assert!(uncharged.reason().is_some(), "nothing is known of what nobody is charged with");
+        assert!(uncharged.reason().is_some(), "the uncharged CPU is unknown");
         assert!(of(-0.5, 2.0).0.reason().is_some(), "a negative figure is none");
     }
 
