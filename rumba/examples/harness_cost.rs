@@ -70,6 +70,6 @@ fn main() {
 
 /// CPU time of this thread so far, nanoseconds; read from /proc, which works under valgrind too.
 fn cpu_ns() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread its own CPU time");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports a thread's CPU time");
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is nanoseconds on the CPU")
 }

@@ -469,7 +469,7 @@ Servers that you can start:
   rumba server stop myrocks
 
 It listens on loopback alone. A process in the background keeps it, within the
-limits that are asked for or that the trial had. When it is stopped, nothing of
+limits that you set or that the trial had. When it is stopped, nothing of
 it is left, and what a run has kept (keep_data = true) is as it was.
 
 The page of a run that goes on is another thing: `rumba serve`.")]

@@ -174,7 +174,7 @@ fn walk(page: &str, by: By) {
                 }
             }
             (Some("norun"), _) => assert!(reason(&block).is_some(), "{page}: say why, {NORUN}:\n{}", block.text),
-            (Some(other), _) => panic!("{page}: `sh,{other}` says by nobody who is known"),
+            (Some(other), _) => panic!("{page}: unknown mark `sh,{other}`"),
         }
     }
 }

@@ -76,7 +76,7 @@ fn failed_trial_is_kept_and_sets_the_exit_code() {
     let tables = std::fs::read_to_string(place.path("docs/experiments/quickstart.txt")).unwrap();
     assert!(tables.contains("Did not end as planned") && tables.contains("lmdb"), "{tables}");
     let here = place.path("");
-    assert!(!tables.contains(here.to_str().unwrap()), "where it ran is nobody's business: {tables}");
+    assert!(!tables.contains(here.to_str().unwrap()), "published tables name no local path: {tables}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn temporary(place: &TestDir) -> std::path::PathBuf {
 
 /// An entry of a ledger that makes `rumba doctor --clean` kill a process, if it is trusted.
 fn entry_against(victim: u32, group_dir: &Path) -> (String, Value) {
-    let mut owner = Owner::this_process("stranger", 1).unwrap();
+    let mut owner = Owner::this_process("outsider", 1).unwrap();
     owner.process.boot_id = "an earlier one".to_owned();
     let group = group_dir.join(format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
     let script = format!("mkdir {0}; echo {victim} > {0}/cgroup.procs", group.display());
@@ -83,7 +83,7 @@ fn planted_resource_registry_is_refused_without_a_kill() {
     let lives = victim.try_wait().unwrap().is_none();
     victim.kill().unwrap();
     victim.wait().unwrap();
-    assert!(lives, "root killed a process of the stranger's choice: {}", text(&refused));
+    assert!(lives, "root killed a process of another user's choice: {}", text(&refused));
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     for words in [temporary.join("rumba-0").to_str().unwrap(), "it belongs to 12345", "XDG_STATE_HOME"] {
         assert!(says(&refused, words), "{words}: {}", text(&refused));

@@ -215,7 +215,7 @@ fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
         &mut command,
         ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=1", "repeats_from=kept"].iter().chain(more),
     );
-    let reported = std::fs::File::create(place.path("told")).unwrap();
+    let reported = std::fs::File::create(place.path("reported")).unwrap();
     let mut run = command.stdout(Stdio::null()).stderr(reported).spawn().unwrap();
     await_loop(place, &mut run, trial);
     run
@@ -263,7 +263,7 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
         assert!(again["part"] == "whole" && is_verified(again));
         assert!(again["warnings"].to_string().contains("loaded-again"), "{}", again["warnings"]);
     }
-    let reported = std::fs::read_to_string(place.path("told")).unwrap();
+    let reported = std::fs::read_to_string(place.path("reported")).unwrap();
     assert_eq!(reported.matches("copy of ").count(), 2, "neither another try nor another repeat copies it: {reported}");
     assert!(place.is_clean());
 }

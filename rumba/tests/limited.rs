@@ -111,7 +111,7 @@ fn doctor_cleans_up_after_a_killed_start_of_a_kept_load() {
     let mut run = long_run(&place);
     run.args(["--set", "repeats=2", "--set", "repeats_from=kept"]);
     killed_and_cleaned(&place, run, "002-sqlite-c2-r1", |place| {
-        assert!(place.path("out/data/001-sqlite-load/note.json").is_file(), "what is kept is beside the volumes");
+        assert!(place.path("out/data/001-sqlite-load/note.json").is_file(), "kept data is next to the volumes");
     });
 }
 
@@ -212,7 +212,7 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
     assert!(!place.path("again").exists());
     let again = |args: &[&str]| place.rumba(args).output().unwrap().status.code();
     assert_eq!(again(&["report", "out", "--check"]), Some(3));
-    assert_eq!(again(&["report", "out", "--check", "--accept-single-run"]), Some(0), "unless that is asked for");
+    assert_eq!(again(&["report", "out", "--check", "--accept-single-run"]), Some(0), "unless single runs are accepted");
     let (_, output) = claims("rss_bytes(\"null\") < 1");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     let (_, output) = claims("wal_kb_per_op(\"null\") < 1");

@@ -122,7 +122,7 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
         let run = Served::long_run(&place);
         run.await_loop();
         let mut events = run.events(&[]);
-        events.next().expect("it is heard before the run ends");
+        events.next().expect("it arrives before the run ends");
         if by_button {
             assert_eq!(run.post("live/stop", "").0, 202);
         } else {
@@ -202,7 +202,7 @@ fn live_page_shows_results_and_cause_after_a_full_disk() {
     let run = Served::start(command);
     run.await_loop();
     let mut events = run.events(&[]);
-    events.next().expect("it is heard before the disk is full");
+    events.next().expect("it arrives before the disk is full");
     fill(memory.path());
     let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
     assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");

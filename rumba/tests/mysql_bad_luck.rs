@@ -79,7 +79,7 @@ fn silently_changed_value_is_refused_with_both_values() {
     let sets = ["--set", "innodb.innodb_io_capacity=3000", "--set", "innodb.innodb_io_capacity_max=1000"];
     ended(1, place.short_run("innodb", &sets));
     let cause = failure(&place);
-    let reported = ["innodb_io_capacity was asked to be 3000", "is 1000"];
+    let reported = ["innodb_io_capacity was set to 3000", "is 1000"];
     assert!(reported.iter().all(|words| cause.contains(words)), "{cause}");
     assert!(place.is_clean());
 }

@@ -150,7 +150,7 @@ fn setting_unlike_the_existing_server_shows_both_values() {
     let mut command = place.short_run("innodb", &sets);
     ended(1, command.env("RUMBA_MYSQL_PASSWORD", PASSWORD));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    assert!(cause.contains("innodb_page_size was asked to be 4096 and is 16384"), "{cause}");
+    assert!(cause.contains("innodb_page_size was set to 4096 and is 16384"), "{cause}");
     assert!(!server.fetch("SHOW DATABASES").contains(&"lab".to_owned()), "nothing was made");
 }
 

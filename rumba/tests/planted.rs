@@ -252,7 +252,7 @@ fn forged_library_cache_is_ignored_and_notes_keep_owner() {
     assert!(!await_all_read(&served).contains("forged"));
     assert_eq!(served.post("note", "name=a&note=seen").0, 303);
     assert_eq!(fs::metadata(&notes).unwrap().uid(), OUTSIDER);
-    assert_eq!(fs::read_to_string(&cache).unwrap(), forged, "it is the stranger's");
+    assert_eq!(fs::read_to_string(&cache).unwrap(), forged, "it belongs to another user");
 }
 
 #[test]

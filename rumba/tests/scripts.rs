@@ -310,7 +310,7 @@ fn an_event_that_met_a_conflict_is_begun_again() {
         local other = sysbench.sql.driver():connect()
         other:query('PRAGMA busy_timeout = 1')
         tries, hooked = 0, 0
-        function sysbench.hooks.before_restart_event(told) hooked = hooked + 1 assert(told.sql_errno == 5) end
+        function sysbench.hooks.before_restart_event(failed) hooked = hooked + 1 assert(failed.sql_errno == 5) end
         function event()
             tries = tries + 1
             if tries == 1 then other:query('BEGIN IMMEDIATE') elseif tries == 3 then other:query('ROLLBACK') end
@@ -403,7 +403,7 @@ fn a_script_looks_at_what_is_given_for_its_options() {
     let script = "
         sysbench.cmdline.options = {
             ['table-size'] = { 'Rows', 10, nil, function(name, value)
-                asked = ffi.string(name)
+                checked = ffi.string(name)
                 return value ~= nil and tonumber(ffi.string(value)) > 0
             end },
             number = { 'Answers as C does', 1, sysbench.cmdline.ARG_INT, function(_, value)
@@ -427,7 +427,7 @@ fn a_script_looks_at_what_is_given_for_its_options() {
     ] {
         assert_eq!(interpreter.takes(option, value), Ok(is_taken), "{option}={value:?}");
     }
-    assert_eq!(interpreter.lua().globals().get::<String>("asked").unwrap(), "table-size", "as it was given");
+    assert_eq!(interpreter.lua().globals().get::<String>("checked").unwrap(), "table-size", "as it was given");
     let error = interpreter.takes("broken", Some("y")).unwrap_err();
     assert_eq!(error.to_string(), "`sysbench.cmdline.options.broken' function failed: no");
     let error = run.load("sysbench.cmdline.options = { x = { 'X', 1, nil, 'y' } }").unwrap().declared().unwrap_err();
@@ -454,7 +454,7 @@ fn statement_cost_is_reported_once() {
     let reported = stopwatch.take().unwrap();
     assert!(reported.executing.sum_ns > 0, "{reported:?}");
     assert_eq!(reported.fetching, Latency::default(), "it has no rows");
-    assert_eq!(stopwatch.take(), Some(StatementTimes::default()), "it was told already");
+    assert_eq!(stopwatch.take(), Some(StatementTimes::default()), "it was reported already");
     drop(session);
     assert!(stopwatch.take().is_some());
     assert_eq!(stopwatch.take(), None, "what is closed is forgotten");
@@ -503,14 +503,14 @@ fn what_sysbench_has_besides_statements_answers_too() {
         assert(not done and tostring(why):find('SQL error, errno = 1, state = '), tostring(why))
 
         -- An error that the hook takes for ignorable has the event begun again.
-        local asked
-        function sysbench.hooks.sql_error_ignorable(told)
-            asked = told
-            return told.sql_errno == 1
+        local checked
+        function sysbench.hooks.sql_error_ignorable(failed)
+            checked = failed
+            return failed.sql_errno == 1
         end
         done, why = pcall(con.query, con, 'SELEC')
         assert(not done and why.errcode == sysbench.error.RESTART_EVENT, tostring(why))
-        assert(asked.connection == con and asked.query == 'SELEC' and asked.sql_state == 'HY000')
+        assert(checked.connection == con and checked.query == 'SELEC' and checked.sql_state == 'HY000')
         sysbench.hooks.sql_error_ignorable = function() return false end
         done, why = pcall(con.query, con, 'SELEC')
         assert(type(why) == 'string', type(why))
@@ -557,15 +557,15 @@ fn what_is_loaded_late_is_there_from_the_start() {
             assert(type(rawget(sysbench.cmdline, name)) == 'function', name)
         end
 
-        -- What a script has put in a place stays there, whatever is loaded afterwards, and by whatever means.
+        -- Values that a script has set stay, also if other functions are loaded later by any means.
         local reported = sysbench.report_csv
-        function sysbench.report_csv(stat) told = stat.events end
+        function sysbench.report_csv(stat) counted = stat.events end
         loadstring, require, ffi = nil, nil, nil
         con:bulk_insert_init('INSERT INTO t VALUES')
         con:bulk_insert_next('(1, NULL, 0)')
         con:bulk_insert_done()
         sysbench.report_csv({{ events = 5 }})
-        assert(told == 5 and reported ~= sysbench.report_csv)
+        assert(counted == 5 and reported ~= sysbench.report_csv)
         assert(con:query_row('SELECT count(*) FROM t') == '1')"
     );
     run.load(&script).unwrap();

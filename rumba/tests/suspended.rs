@@ -166,7 +166,7 @@ fn paused_trial_is_marked_and_reruns_on_resume() {
     assert!((whole - ended.seconds("loop 1")).abs() < 0.05 && (lost - lost_s).abs() < 0.2, "{timeline:?}");
     let ops: u64 =
         ended.intervals.iter().filter(|one| one["phase"] == "loop 1").map(|one| one["ops"].as_u64().unwrap()).sum();
-    assert_eq!(ops, ended.phase("loop 1")["ops"].as_u64().unwrap(), "no operation is lost or told twice");
+    assert_eq!(ops, ended.phase("loop 1")["ops"].as_u64().unwrap(), "no operation is lost or reported twice");
     let again = ended.place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", text(&again));
     let report = ended.place.report();
@@ -182,11 +182,11 @@ fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
     let ended = run.end();
     assert_eq!((ended.code, &ended.trial()["status"]), (Some(0), &"done".into()), "{}", ended.trial()["warnings"]);
     let lost_s = ended.suspended_s("age");
-    assert!(is_of(lost_s, stopped), "{lost_s} of {stopped:?} s: its record tells all the same");
+    assert!(is_of(lost_s, stopped), "{lost_s} of {stopped:?} s: its record still has it");
     assert_eq!(ended.suspended_s("loops"), 0.0);
     assert!(ended.report["summary"]["rows"][0]["run"].is_object(), "{}", ended.report["summary"]);
     let warnings = ended.trial()["warnings"].as_array().unwrap();
-    assert!(warnings.iter().any(|warning| warning["code"] == "not-aged"), "what it cost is told: {warnings:?}");
+    assert!(warnings.iter().any(|warning| warning["code"] == "not-aged"), "a warning reports the effect: {warnings:?}");
     assert!(warnings.iter().all(|warning| warning["code"] != "suspended"), "{warnings:?}");
     assert!(ended.place.is_clean());
 }
@@ -239,7 +239,7 @@ fn stopped_parent(engine: &'static str) {
             .filter(|one| one["phase"] == name.as_str())
             .map(|one| one["ops"].as_u64().unwrap())
             .sum();
-        assert_eq!(ops, ended.phase(&name)["ops"].as_u64().unwrap(), "nothing that was told is lost");
+        assert_eq!(ops, ended.phase(&name)["ops"].as_u64().unwrap(), "no reported operation is lost");
     }
 }
 

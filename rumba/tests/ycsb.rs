@@ -462,7 +462,7 @@ fn each_kind_of_damage_is_found_over_documents() {
     };
     let other = first.get("field4").unwrap().unwrap();
     damage(&|of| of.document("$set", |of| of.value("field3", other)), &[(VALUES, 1)]);
-    damage(&|of| of.document("$set", |of| of.text("field3", "what nobody wrote")), &[(VALUES, 1)]);
+    damage(&|of| of.document("$set", |of| of.text("field3", "never written")), &[(VALUES, 1)]);
     damage(&|of| of.document("$set", |of| of.int("field3", 7)), &[(KEYS, 1)]);
     damage(&|of| of.document("$unset", |of| of.text("field9", "")), &[(KEYS, 1)]);
     damage(&|of| of.document("$set", |of| of.binary("field10", b"one more")), &[(KEYS, 1)]);

@@ -1,5 +1,5 @@
-// Copies the built page to where the report embeds it, or (--check) fails when
-// the committed page is not what these sources build.
+// Copies the built page to the file that the report embeds. With --check, fails if
+// the committed page differs from the built one.
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 
 const built = new URL("../dist/index.html", import.meta.url);
@@ -7,10 +7,10 @@ const asset = new URL("../../crates/report/assets/page.html", import.meta.url);
 
 if (process.argv.includes("--check")) {
   if (!readFileSync(built).equals(readFileSync(asset))) {
-    console.error("crates/report/assets/page.html is not what web/ builds: run `npm run asset` in web/ and commit it");
+    console.error("crates/report/assets/page.html differs from the page that web/ builds: run `npm run asset` in web/ and commit it");
     process.exit(1);
   }
-  console.log("crates/report/assets/page.html is what web/ builds");
+  console.log("crates/report/assets/page.html equals the page that web/ builds");
 } else {
   mkdirSync(new URL(".", asset), { recursive: true });
   copyFileSync(built, asset);

@@ -1,13 +1,13 @@
-// The chromium that tests and pictures are made with.
+// The chromium for tests and pictures.
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 
-// The first has no windows, which nobody looks at and which are drawn all the same.
+// The first one is preferred, because it draws no windows.
 const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 const executablePath = names.map((name) => `/usr/bin/${name}`).find(existsSync);
 
-/** Starts it, or says what to install. */
+/** Starts the browser, or fails with the package to install. */
 export async function launch() {
-  if (!executablePath) throw new Error("no chromium here: apt-get install chromium-headless-shell");
+  if (!executablePath) throw new Error("chromium is not installed: apt-get install chromium-headless-shell");
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }

@@ -1,6 +1,6 @@
-// A picture of what a page shows best: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`. Of a ladder of clients that is
-// the ladder, of a suite of tests the ratios of all of them, of all else the timeline, or its charts of these series, such as
-// `ops_per_s wkb_per_op`.
+// A picture of the main result of a page: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`. It shows the ladder for
+// several numbers of clients, the ratios of all tests for a suite, and otherwise the timeline. With SERIES, such as
+// `ops_per_s wkb_per_op`, it shows these charts of the timeline.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "./browser.mjs";
@@ -16,18 +16,18 @@ try {
   const tab = await context.newPage();
   await tab.goto(pathToFileURL(resolve(page)).href);
   await tab.waitForSelector("#timeline canvas");
-  const chosen = await tab.evaluate((asked) => {
+  const chosen = await tab.evaluate((series) => {
     // An engine in a test of a suite is named with both: `innodb/point-query`.
     const isOfTest = (name) => name.textContent.includes("/");
     const keys = [...document.querySelectorAll(".toolbar .key li")];
-    const what = asked.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : keys.some(isOfTest) && document.querySelector("#matrix") ? "matrix" : "timeline";
+    const what = series.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : keys.some(isOfTest) && document.querySelector("#matrix") ? "matrix" : "timeline";
     const shown = document.querySelector(`#${what}`);
     shown.style.padding = "12px 16px 16px";
-    const wanted = asked.length > 0 ? asked : ["ops_per_s", "wkb_per_op"];
+    const wanted = series.length > 0 ? series : ["ops_per_s", "wkb_per_op"];
     if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
-    // Buttons and what unfolds mean nothing in a picture, and what sticks to the top would lie over it.
+    // A picture omits controls and folded details. Sticky elements would cover it.
     for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save, details")) gone.remove();
-    // The key to the lines is above the section, so it comes along; in a ladder an engine looks alike in every test.
+    // The key to the lines is above the section, so it moves into it. In a ladder, an engine has the same look in every test.
     const key = document.querySelector(".toolbar .key");
     if (what === "scaling") keys.filter(isOfTest).forEach((name) => name.remove());
     const first = shown.querySelector(".panel, h3");
@@ -35,7 +35,7 @@ try {
     for (const gone of document.querySelectorAll(".toolbar, .contents")) gone.remove();
     return what;
   }, series);
-  // A table of many engines is wider than the page, where it is scrolled: nothing of it may be cut off.
+  // A table of many engines is wider than the page, which scrolls it. The picture must show all of it.
   const hidden = await tab.evaluate((what) => {
     const boxes = [...document.querySelectorAll(`#${what}, #${what} *`)].filter((part) => part.clientWidth > 0);
     return Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth));

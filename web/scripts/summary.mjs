@@ -1,10 +1,10 @@
-// The summary of a run that is kept in docs/experiments: `rumba report --json | node scripts/summary.mjs > NAME.json`.
+// The summary of a run for docs/experiments: `rumba report --json | node scripts/summary.mjs > NAME.json`.
 //
-// It has what the pages are made of and what a reader needs to judge it: conditions, medians of all metrics, the headline
-// metrics of every repeat, verdicts over the first engine, claims. Raw results stay where `make experiments` wrote them.
+// It contains the data of the pages: conditions, medians of all metrics, the headline metrics of every repeat, verdicts
+// over the first engine, claims. Raw results stay in the directory of `make experiments`.
 import { readFileSync } from "node:fs";
 
-/** A kept file is no larger; what a page can do without goes first. */
+/** The maximum size of a stored file. Above it, optional parts are dropped. */
 const LARGEST = 200 * 1024;
 const PERCENTILES = ["p50_ms", "p95_ms", "p99_ms"];
 
@@ -35,7 +35,7 @@ function part(figures) {
   };
 }
 
-/** What all trials of an engine have in common. */
+/** The common data of all trials of an engine. */
 const engines = {};
 for (const { engine, version, engine_settings: settings, engine_facts: facts } of run.trials) {
   engines[engine] ??= {
@@ -50,7 +50,7 @@ for (const { engine, version, engine_settings: settings, engine_facts: facts } o
   };
 }
 
-/** What no row has: single loops, and what was found after a kill. */
+/** The data that rows lack: single loops, and the results of a recovery after a kill. */
 function trial({ engine, repeat, loaded_by, status, phases, written }) {
   const isLoop = ({ phase }) => /^loop \d/.test(phase);
   const loops = phases.filter(isLoop).map(({ phase, ops_per_s, wkb_per_op }) => ({ phase, ops_per_s: number(ops_per_s), wkb_per_op: number(wkb_per_op) }));
@@ -77,7 +77,7 @@ const codes = {};
 for (const { code } of [...run.warnings, ...remarks]) codes[code] = (codes[code] ?? 0) + 1;
 const summary = {
   experiment, source, started, rumba, build, missing, conditions, experiment_toml, engines, warnings: codes,
-  // Repeats that start from one load say nothing about other loads.
+  // Verdicts over repeats that start from one load do not hold for other loads.
   starts_of_one_load: run.trials.some(({ repeat, loaded_by }) => repeat > 1 && (loaded_by ?? null) !== null),
   summary: {
     rows: rows.map((row) => ({ engine: row.engine, clients: row.clients, loads: row.loads ?? null, load: part(row.load), run: part(row.run) })),
@@ -97,7 +97,7 @@ const SMALLER = [
       trial.written = [];
     }
   },
-  // Counters that stand at zero.
+  // Counters that are zero.
   () => {
     for (const { load, run } of summary.summary.rows) {
       for (const figures of [load, run]) {
@@ -105,7 +105,7 @@ const SMALLER = [
       }
     }
   },
-  // A suite of a hundred tests: the headline figures of each.
+  // In a suite of a hundred tests, all figures except the headlines.
   () => {
     const isKept = (name) => isHeadline(name) || name === "cpu_us_per_op";
     const alone = (name) => name.slice(0, name.lastIndexOf("/"));

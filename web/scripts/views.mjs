@@ -1,5 +1,5 @@
-// The README's pictures of a page: `node scripts/views.mjs REPORT.html DIRECTORY` writes what a reader sees first,
-// opening.png, and every figure beside the baseline's, relative.png; 1280 pixels wide.
+// The README's pictures of a page: `node scripts/views.mjs REPORT.html DIRECTORY`. It writes the top of the page to
+// opening.png, and the table of all ratios to the baseline to relative.png. Both are 1280 pixels wide.
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,7 +20,7 @@ try {
   const first = await tab.locator("main section[id]").first().boundingBox();
   await tab.screenshot({ path: join(directory, "opening.png"), clip: { x: 0, y: 0, width: 1280, height: Math.floor(first.y) - 24 } });
   await tab.evaluate(() => {
-    // What sticks to the top while one scrolls, and buttons, mean nothing in a picture.
+    // A picture omits sticky elements and buttons.
     for (const gone of document.querySelectorAll(".contents, .toolbar, #matrix .save, #matrix .about")) gone.remove();
     document.querySelector("#matrix").style.padding = "12px 16px 16px";
     for (const row of [...document.querySelectorAll("#matrix tbody tr")].slice(10)) row.remove();

@@ -1,4 +1,4 @@
-// Where the bytes went: what each engine says that it wrote for what, one bar for each.
+// Bytes written by purpose, as each engine reports them, with one bar for each engine.
 
 import { warningsAbout } from "./conditions";
 import type { Context } from "./context";
@@ -8,18 +8,18 @@ import { marker } from "./look";
 import { saveButtons } from "./picture";
 import { type Bar, type Segment, stack } from "./stack";
 
-/** Kinds that are a part of another without saying so in their name (docs/engines). */
+/** Kinds that are part of another kind although their names do not show it (docs/engines). */
 const PART_OF: Record<string, string> = {
   checkpointer: "pages",
   background_writer: "pages",
   backends: "pages",
   checkpoint: "blocks",
 };
-/** A rest below this share of its whole is rounding. */
+/** A remainder below this share of its whole is a rounding error. */
 const ROUNDING = 0.01;
 const RULE = /^([a-z][a-z0-9_]*)_kb_per_op$/;
 
-/** The kind that this one is a part of, among those that were counted. */
+/** The counted kind that contains this one. */
 function whole(kind: string, kinds: string[]): string | undefined {
   const named = kinds.filter((other) => other !== kind && kind.startsWith(`${other}_`)).sort((a, b) => b.length - a.length)[0];
   const other = PART_OF[kind];
@@ -29,7 +29,7 @@ function whole(kind: string, kinds: string[]): string | undefined {
 
 export const words = (kind: string) => kind.replaceAll("_", " ").replace(/level(\d)/, "level $1");
 
-/** What was written, no byte twice: parts in place of their whole, and what the parts leave of it. */
+/** All written bytes, each counted once: parts instead of their whole, and the remainder. */
 export function segments(row: Row): Segment[] {
   const counted = Object.entries(row.run?.metrics ?? {}).flatMap(([metric, figure]) => {
     const kind = RULE.exec(metric)?.[1];

@@ -13,18 +13,18 @@ export interface Line {
   main: boolean;
   x: number[];
   y: (number | null)[];
-  /** Points that no line joins. */
+  /** Draws points without a line. */
   apart?: boolean;
-  /** Joined in the order of the points, which may go back along the axis. */
+  /** Joins the points in their order, also backwards along the axis. */
   joined?: boolean;
-  /** Of joined points: which are hollow, and what stands beside each. */
+  /** For joined points: which are hollow, and the label of each. */
   hollow?: boolean[];
   names?: string[];
   /** The band around the line at each of its positions: from and to. */
   band?: ([number, number] | null)[];
-  /** Other than its trial's engine's. */
+  /** Replaces the look of the trial's engine. */
   look?: Look;
-  /** Other than a line's, pixels. */
+  /** Replaces the default width of a line, pixels. */
   width?: number;
 }
 
@@ -33,25 +33,25 @@ export interface Axes {
   x: Partial<uPlot.Axis>;
   y?: Partial<uPlot.Axis>;
   xRange: [number, number];
-  /** Of figures that are places; else the range is that of the lines. */
+  /** The range for figures that are positions; by default, the range of the lines. */
   yRange?: [number, number];
   /** A logarithmic scale, for times that span orders of magnitude; otherwise from zero. */
   logarithmic?: boolean;
   hooks?: uPlot.Hooks.Arrays;
-  /** A mark at every position, for lines of few. */
+  /** Draws a mark at every position, for lines of few points. */
   points?: boolean;
-  /** Room above the plot for the names of phases, pixels. */
+  /** Space above the plot for the names of phases, pixels. */
   above?: number;
   /** Charts of one group share their cursor. */
   sync?: string;
 }
 
-/** What the variables are now: asking the browser at each stroke would lay the page out anew each time. */
+/** The values of CSS variables, cached because each query makes the browser lay out the page again. */
 const inks = new Map<string, string>();
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => inks.clear());
 
-/** uPlot draws on a canvas, which knows no CSS variables. */
+/** The value of a CSS variable. uPlot draws on a canvas, which does not resolve them. */
 export function ink(name: string): string {
   const known = inks.get(name);
   if (known !== undefined) return known;
@@ -60,7 +60,7 @@ export function ink(name: string): string {
   return found;
 }
 
-/** A chart as it stands, for whoever wants a picture of it. */
+/** A drawn chart, for pictures of it. */
 export interface Drawn {
   plot: uPlot;
   lines: Line[];
@@ -82,7 +82,7 @@ const resizing = new ResizeObserver((entries) => {
   }
 });
 
-/** A page of A4 or letter without its margins, CSS pixels. */
+/** The width of an A4 or letter page without its margins, CSS pixels. */
 const PAPER_WIDTH = 660;
 
 addEventListener("beforeprint", () => {
@@ -112,7 +112,7 @@ function aligned(lines: Line[]): uPlot.AlignedData {
   const all = [...new Set(lines.flatMap((line) => line.x))].sort((a, b) => a - b);
   const place = new Map(all.map((x, index) => [x, index]));
   const columns = lines.map((line) => {
-    // `undefined` is no point of this line; `null` is a point without a value, a gap.
+    // `undefined`: the line has no point here. `null`: a point without a value, a gap.
     const column = new Array<number | null | undefined>(all.length).fill(undefined);
     line.x.forEach((x, index) => (column[place.get(x) ?? 0] = line.y[index] ?? null));
     return parted(column);
@@ -120,7 +120,10 @@ function aligned(lines: Line[]): uPlot.AlignedData {
   return [all, ...columns] as uPlot.AlignedData;
 }
 
-/** A gap reaches from the last value to the next, whatever positions of other lines lie between: uPlot parts a line at those alone that have no value. */
+/**
+ * Extends a gap from the last value to the next, across the positions of other lines. uPlot by itself interrupts a line
+ * only at positions without a value.
+ */
 function parted(column: (number | null | undefined)[]): (number | null | undefined)[] {
   let from = -1;
   let isGap = false;
@@ -137,14 +140,14 @@ export function lookOfLine(context: Context, line: Line): Look {
   return line.look ?? context.look(line.trial.engine);
 }
 
-/** How much of a faint line is seen: on dark ground more. */
+/** The opacity of a faint line, which is higher on a dark background. */
 export function faintness(line: Line): number {
   return line.main ? 1 : Number(ink(line.apart ? "--faint-points" : "--faint"));
 }
 
 function series(context: Context, line: Line, points: boolean): uPlot.Series {
   const look = lookOfLine(context, line);
-  // Asked at each drawing: paper has other colours than a dark screen.
+  // Read at each drawing, because paper has other colours than a dark screen.
   const colour = () => ink(look.ink);
   const label = `${line.trial.engine} ${line.trial.repeat}`;
   if (line.joined) return { paths: () => null, points: { show: false }, label };
@@ -182,7 +185,7 @@ function bands(context: Context, lines: Line[]): (plot: uPlot) => void {
   };
 }
 
-/** The band's corners: along its upper side and back along its lower. */
+/** The band's corners: along its upper side, and back along its lower side. */
 export function bandOutline(line: Line): [number, number][] {
   const known = (line.band ?? []).flatMap((ends, index) => (ends ? [{ x: line.x[index] ?? 0, ends }] : []));
   const upper = known.map(({ x, ends }): [number, number] => [x, ends[1]]);
@@ -233,8 +236,8 @@ function joined(context: Context, lines: Line[]): (plot: uPlot) => void {
 }
 
 /**
- * The largest of 1, 2 and 5 times a power of ten that is not above. uPlot counts its lines up from an axis' end in steps
- * of that decade; from an end between two ticks, rounding can step over the next decade, and it then never ends.
+ * The largest of 1, 2 and 5 times a power of ten that is not above the value. uPlot counts its lines from an axis' end in
+ * steps of that decade. From an end between two ticks, rounding can step over the next decade, and the loop never ends.
  */
 export function tickBelow(value: number): number {
   const power = Math.floor(Math.log10(value) + 1e-9);
@@ -246,18 +249,18 @@ function yRange(logarithmic: boolean): uPlot.Scale.Range {
   return (_, min, max) => {
     if (!Number.isFinite(min) || !Number.isFinite(max)) return logarithmic ? [0.1, 10] : [0, 1];
     if (!logarithmic) return [0, max > 0 ? max * 1.06 : 1];
-    // Half a decade at least, so that noise is not blown up to the whole height.
+    // At least half a decade, so that noise does not fill the whole height.
     const floor = tickBelow(Math.max(min, 1e-4) * 0.85);
     return [floor, Math.max(max * 1.18, floor * 3)];
   };
 }
 
-/** Charts that are yet to be made, in the next frame. */
+/** Charts to make in the next frame. */
 let asked: { context: Context; holder: HTMLElement; lines: Line[]; axes: Axes }[] = [];
 
 /**
- * A chart of these lines in `holder`, which must be in the page by the next frame. All of a frame are made together:
- * their widths are asked for before the first of them changes the page, which is then laid out once.
+ * A chart of these lines in `holder`, which must be in the page by the next frame. All charts of a frame are made together:
+ * their widths are read before the first chart changes the page, so the page is laid out only once.
  */
 export function chart(context: Context, holder: HTMLElement, lines: Line[], axes: Axes): void {
   if (asked.length === 0) requestAnimationFrame(makeAsked);
@@ -265,7 +268,7 @@ export function chart(context: Context, holder: HTMLElement, lines: Line[], axes
 }
 
 function makeAsked(): void {
-  // The reader may have chosen something else before this frame came.
+  // The reader can have changed a choice before this frame.
   const wanted = asked.filter(({ holder }) => holder.isConnected).map((one) => ({ ...one, width: one.holder.clientWidth }));
   asked = [];
   for (const { context, holder, lines, axes, width } of wanted) make(context, holder, lines, axes, width);
@@ -306,7 +309,7 @@ function make(context: Context, holder: HTMLElement, lines: Line[], axes: Axes, 
   resizing.observe(holder);
 }
 
-/** Logarithmic axes name 1, 2 and 5 of every decade and leave the rest as lines. */
+/** Logarithmic axes label 1, 2 and 5 of every decade; other grid lines have no label. */
 function ticks(logarithmic: boolean): uPlot.Axis.DynamicValues {
   return (_, splits) =>
     splits.map((split) => {

@@ -1,4 +1,4 @@
-// The claims: what was published beside what was measured, and whether it holds here.
+// The claims: published and measured values, and whether each claim holds here.
 
 import type { Context } from "./context";
 import { type Judgement, reason, together, value } from "./data";
@@ -16,7 +16,7 @@ const WORDS: Record<Judgement["verdict"], string> = {
   "false-for-this-load": "false for this load",
 };
 
-/** What is behind a verdict: what one repeat showed, the test, or what would decide. */
+/** The reason for a verdict: the result of one repeat, the test, or the number of repeats that would decide. */
 function behind({ verdict, seen, test, more_repeats }: Judgement): string | null {
   if (verdict === "void") return "the same engine with itself";
   if (verdict === "single-run") return seen === null ? null : seen ? "it was so" : "it was not so";
@@ -32,7 +32,7 @@ function row(judged: Judgement, footnotes: Footnotes): HTMLElement {
   return h(
     "tr",
     {},
-    // First, and narrow: on a phone the rest is a scroll away.
+    // The verdict comes first and is narrow, because on a phone the other columns need scrolling.
     h("td", { class: `verdict-${judged.verdict}`, title: judged.reason }, WORDS[judged.verdict], why !== null && h("span", { class: "unit" }, why)),
     h(
       "th",

@@ -1,4 +1,4 @@
-// The clock that all engines are drawn on: it starts with the warmup, or with the load.
+// The time axis of all engines, which starts with the warmup or with the load.
 
 import type { Trial } from "./data";
 import { tick } from "./format";
@@ -6,7 +6,7 @@ import { current } from "./state";
 
 export type Span = [name: string, start: number, end: number];
 
-/** Whether a phase is of the data's making, which is shown apart from what is measured on it. */
+/** Whether a phase prepares the data. These phases are shown separately from the measured ones. */
 export const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
 
 /** The phases of a part, counted from its start. */
@@ -23,7 +23,7 @@ export function spans(trial: Trial): Span[] {
 /** Seconds between ticks. */
 export const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
 
-/** Seconds, or minutes on an axis that is long. */
+/** Seconds, or minutes on a long axis. */
 export function clock(at: number, end: number): string {
   if (end < 600) return `${tick(at)} s`;
   const rest = Math.round(at % 60);

@@ -1,4 +1,4 @@
-// What must be known to trust or compare the figures.
+// Warnings and conditions that affect the trust in the figures and their comparison.
 
 import type { Context } from "./context";
 import type { Trial, Unequal, Warning } from "./data";
@@ -7,7 +7,7 @@ import { bytes, counted, seconds, significant, whole } from "./format";
 import { marker } from "./look";
 import { current } from "./state";
 
-/** What changes a figure's meaning most comes first. */
+/** The most serious rank comes first. */
 const MEANINGS = {
   void: "the figures are worth nothing",
   misleading: "a figure does not mean what it seems to",
@@ -16,13 +16,13 @@ const MEANINGS = {
 };
 const RANKS = ["void", "misleading", "unsure", "note"];
 
-/** Warnings of one code and remedy, the trials that they are about together. */
+/** Groups warnings by code and remedy, with all their trials. */
 export function warningList(context: Context): HTMLElement | null {
   const groups = new Map<string, { warning: Warning; lines: Map<string, { who: string; message: string; repeats: number[] }> }>();
   const add = (warning: Warning, who: string, repeat: number | null) => {
     const key = `${warning.code}\n${warning.remedy}`;
     const group = groups.get(key) ?? { warning, lines: new Map() };
-    // What is said of all repeats together is another finding than of one.
+    // A warning about all repeats together is separate from a warning about one.
     const of = repeat === null ? `${who}\n${warning.message}` : who;
     const line = group.lines.get(of) ?? { who, message: warning.message, repeats: [] };
     if (repeat !== null) line.repeats.push(repeat);
@@ -49,10 +49,10 @@ export function warningList(context: Context): HTMLElement | null {
   return h("ul", { class: "warnings" }, ...items);
 }
 
-/** The warnings that change how these metrics are to be read, beside the picture of them: by kind, with whom. */
+/** The warnings that affect these metrics, next to their chart: by kind, with the engines. */
 export function warningsAbout(context: Context, metrics: string[]): HTMLElement | null {
   const kinds = new Map<string, { message: string; who: Set<string> }>();
-  // Those of rates go by the name of their rule.
+  // Warnings about rates use the name of their rule.
   const names = metrics.flatMap((metric) => [metric, metric.replace(/^tpm[A-Za-z0-9]+/, "tpmX")]);
   const add = (warning: Warning, who: string) => {
     if (!(warning.undermines ?? []).some((metric) => names.includes(metric))) return;
@@ -72,7 +72,7 @@ export function warningsAbout(context: Context, metrics: string[]): HTMLElement 
 interface Trait {
   name: string;
   values: string[];
-  /** Whether a difference makes a comparison unfair, rather than being what is compared. */
+  /** Whether a difference makes the comparison unfair. Other differences are the subject of the comparison. */
   parity: boolean;
 }
 
@@ -96,12 +96,12 @@ function traits(trials: Trial[], unequal: Set<Unequal["condition"]>): Trait[] {
   return rows;
 }
 
-/** Which trial loaded the data that another started from is its name, and no difference between engines. */
+/** Whether the values differ. The number of the trial that loaded the data is not a difference between engines. */
 function differs({ values }: Trait): boolean {
   return new Set(values.map((value) => value.replace(/\btrial \d+/, "a trial"))).size > 1;
 }
 
-/** The trials' conditions that are the same in all of them: said once. */
+/** The conditions that are the same in all trials, which are shown once. */
 function sharedConditions(trials: Trial[]): [string, string][] {
   const [first] = trials;
   return Object.entries(first?.conditions ?? {}).filter(([key, value]) => trials.every((trial) => trial.conditions[key] === value));
@@ -116,7 +116,7 @@ function oneEach(context: Context): Trial[] {
 function parityTable(context: Context): HTMLElement {
   const trials = oneEach(context);
   const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), context.label(trial.engine))));
-  // The engine and its version first, then what differs unfairly, then what is compared, then what is the same.
+  // The engine and its version, then unfair differences, then compared differences, then equal values.
   const rank = (trait: Trait) => (trait.parity && differs(trait) ? 0 : differs(trait) ? 1 : 2);
   const unequal = (context.data.summary.relative ?? []).flatMap(({ rows }) => rows).flatMap(({ comparability }) => comparability ?? []);
   const [engine, version, ...rest] = traits(trials, new Set(unequal.map(({ condition }) => condition)));
@@ -165,10 +165,10 @@ function inForce(context: Context): HTMLElement[] {
   });
 }
 
-/** Gauges whose name does not say what they count. */
+/** Descriptions of gauges with unclear names. */
 const GAUGES: Record<string, string> = { host_dirty_bytes: "dirty page cache of the whole host" };
 
-/** What an engine had put off when the loops began and ended, and what was proven. */
+/** An engine's deferred work at the start and the end of the loops and after the drain. */
 export function debtTable(context: Context): HTMLElement | null {
   const rows = context.trials().flatMap(({ trial, main }) => {
     const loops = main ? trial.phases.find(({ phase }) => phase === "loops") : undefined;

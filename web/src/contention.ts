@@ -1,4 +1,4 @@
-// Contention: what clients waited for in the engines, over the number of clients.
+// Contention: the waits of clients in the engines, by the number of clients.
 
 import type { Context } from "./context";
 import { type Row, value } from "./data";
@@ -19,11 +19,11 @@ function waits(row: Row): { kind: string; value: number }[] {
   });
 }
 
-/** How much of an operation's time was waited, and how many were tried again. */
+/** The share of an operation's time that was spent waiting, and the number of retries. */
 function note(row: Row, waited: number): string {
   const rate = value(row.run?.metrics["ops_per_s"]?.median);
   const retries = value(row.run?.metrics["retries_per_op"]?.median) ?? 0;
-  // In a closed loop each client is in an operation all the time.
+  // In a closed loop, each client is always in an operation.
   const share = rate ? (waited * rate) / (row.clients * 1e6) : null;
   const parts = [share !== null && share >= 0.0005 && share <= 1 ? `${percent(share)} of the time` : "", retries > 0 ? `${significant(retries)} retries/op` : ""];
   return parts.filter(Boolean).join(", ");

@@ -1,8 +1,8 @@
-// The table of contents: a line that stays in view and marks the section that the reader is in.
+// The table of contents: a line that stays in view and marks the current section.
 
 import { h } from "./dom";
 
-/** A section's short name, by its id. The heading has the question that it answers. */
+/** A section's short name, by its id. The heading of a section is a question. */
 const NAMES: Record<string, string> = {
   problems: "Failures",
   claims: "Claims",
@@ -27,9 +27,9 @@ const NAMES: Record<string, string> = {
   conditions: "Conditions",
 };
 
-/** Links to the sections of a page. They leave the URL's hash alone, because it holds the reader's choices. */
+/** Links to the sections of a page. They do not change the URL's hash, which holds the reader's choices. */
 export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
-  // The section that a link led to, until the reader moves on. Charts above it that are drawn later would push it away.
+  // The target of the last link, until the reader scrolls. Charts above it that are drawn later would move it.
   let target = "";
   const sections = [...page.querySelectorAll<HTMLElement>("section[id]")].filter(({ id }) => id in NAMES);
   const links = new Map(
@@ -48,14 +48,14 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
   const nav = h("nav", { class: "contents", "aria-label": "sections" }, ...links.values());
   let marked: HTMLElement | undefined;
   const mark = () => {
-    // The last section that has begun above the middle of the upper half; sections are redrawn, so each is looked up.
+    // The last section that begins above the middle of the upper half. Sections are redrawn, so each is looked up again.
     const begun = sections.map(({ id }) => id).filter((id) => (document.getElementById(id)?.getBoundingClientRect().top ?? Infinity) < innerHeight / 4);
     const now = links.get(target === "" ? (begun.at(-1) ?? "") : target);
     if (now === marked) return;
     marked?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");
     marked = now;
-    // Never below the pointer: a click would hit a neighbour.
+    // Not below the pointer, because a click would then hit another link.
     if (now && !nav.matches(":hover")) nav.scrollTo({ left: now.offsetLeft - nav.clientWidth / 2 + now.clientWidth / 2 });
   };
   let asked = false;

@@ -1,10 +1,10 @@
-// What every section needs: the data, and an engine's look and rows.
+// Shared by all sections: the data, and an engine's look and rows.
 
 import { type PageData, type Ratio, type Row, type Trial, alone, engines, mainTrial } from "./data";
 import { type Look, lookOf } from "./look";
 import { choose, current } from "./state";
 
-/** The names of a list with commas; those in a name's brackets are its own: `innodb[cache=1GiB,page_size=4k]`. */
+/** The names of a list, split at commas outside of brackets: `innodb[cache=1GiB,page_size=4k]` is one name. */
 function namesIn(list: string): string[] {
   return list.split(/,(?![^[]*\])/).filter((name) => name !== "");
 }
@@ -12,7 +12,7 @@ function namesIn(list: string): string[] {
 export class Context {
   readonly engines: string[];
 
-  /** Without the tests of a suite: what can be a baseline. */
+  /** Engines without the tests of a suite, which can be a baseline. */
   readonly alone: string[];
 
   constructor(readonly data: PageData) {
@@ -20,15 +20,15 @@ export class Context {
     this.alone = [...new Set(data.summary.rows.map(alone))];
   }
 
-  /** The engine by what differs from the others. */
+  /** The engine's label, made of its differences from the others. */
   label(engine: string): string {
     return this.data.labels?.[engine] ?? engine;
   }
 
-  /** A sentence of the report with labels for the names of sides, `base/innodb`, which are no words that it has otherwise. */
+  /** A sentence of the report with labels instead of the names of sides, such as `base/innodb`. */
   labelled(text: string): string {
     const sides = Object.entries(this.data.labels ?? {}).filter(([name]) => /^(base|other)\//.test(name));
-    // Of names that begin alike, the longest first.
+    // The longest name first, because one name can begin with another.
     return sides.sort(([one], [other]) => other.length - one.length).reduce((labelled, [name, label]) => labelled.replaceAll(name, label), text);
   }
 
@@ -57,9 +57,9 @@ export class Context {
     return this.data.summary.rows.filter((row) => row.clients === clients);
   }
 
-  /** The shown trials with the chosen number of clients, the strong one of each engine last so that it lies on top. */
+  /** The shown trials with the chosen number of clients. The main trial of each engine is last, so that it is drawn on top. */
   trials(): { trial: Trial; main: boolean }[] {
-    // Results of several runs may be shown as one: numbers repeat in them, engines' names do not.
+    // Results of several runs can be shown as one. Trial numbers then repeat, and engine names do not.
     const mains = new Map(this.rows().map((row) => [row.engine, mainTrial(row)]));
     const { clients } = current();
     return this.data.trials

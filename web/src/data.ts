@@ -1,4 +1,4 @@
-// What the page shows. Mirrors `PageData` of crates/report/src/html.rs and the
+// The data of the page. Mirrors `PageData` of crates/report/src/html.rs and the
 // values of crates/results/src/comparison.rs.
 
 import type { Packed } from "./packed";
@@ -15,10 +15,10 @@ export interface Spread {
 export interface Figure {
   median: Metric;
   values: Metric[];
-  /** The values behind these, of each start of each repeat, where a load has several starts. */
+  /** The values of each start of each repeat, if a load has several starts. */
   starts?: Metric[][];
   spread: Spread | null;
-  /** Where the centre of the repeats lies, by the exact test of the verdicts; from four repeats on. */
+  /** The interval of the repeats' centre, by the exact test of the verdicts; needs four repeats. */
   centre?: { low: number; high: number; level: number };
 }
 
@@ -35,7 +35,7 @@ export interface PhaseFigures {
   /** The repeat of each value. */
   repeats: number[];
   notes: string[];
-  /** That no repeat came to its end: nothing is decided by these figures. */
+  /** No repeat has finished, so these figures decide nothing. */
   partial?: boolean;
   metrics: Record<string, Figure>;
   op_types: Record<string, OpFigures>;
@@ -43,7 +43,7 @@ export interface PhaseFigures {
 
 /** One engine with one number of clients. */
 export interface Row {
-  /** With the test of a suite behind it: `innodb/point-query`. */
+  /** With the test of a suite appended: `innodb/point-query`. */
   engine: string;
   test?: string;
   registered: string;
@@ -51,19 +51,19 @@ export interface Row {
   load: PhaseFigures | null;
   run: PhaseFigures | null;
   broken: string[];
-  /** Repeats whose data failed its verification, or did not come through it: they are in no figure. */
+  /** Repeats whose verification failed or was interrupted. They are excluded from all figures. */
   unsound?: { trial: number; repeat: number; proof?: "failed" | "cut-off"; reason: string }[];
-  /** Repeats whose load or run was suspended: that part is in no figure. */
+  /** Repeats whose load or run was paused. That part is excluded from all figures. */
   suspended?: { trial: number; repeat: number; part: "load" | "run"; reason: string }[];
 }
 
-/** What a ratio says, noise considered. */
+/** The verdict on a ratio, with regard to noise. */
 export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "single-run" | "void";
 
-/** What a verdict holds for; `this-load` where repeats are starts of one load. */
+/** The scope of a verdict; `this-load` if repeats are starts of one load. */
 export type Scope = "loads" | "this-load";
 
-/** A figure over another, with the exact interval and its verdict. */
+/** The ratio of two figures, with its exact interval and verdict. */
 export interface Ratio {
   metric: string;
   headline: boolean;
@@ -71,28 +71,27 @@ export interface Ratio {
   low?: number;
   high?: number;
   change: Change;
-  /** What the verdict holds for, where that is not other loads too. */
+  /** The scope of the verdict; absent for all loads. */
   scope?: Scope;
   more_repeats?: number;
-  /** Why no verdict is given although both have the figure. */
+  /** The reason for a missing verdict, if both engines have the figure. */
   lacking?: string;
 }
 
-/** A condition that two engines do not have alike. */
+/** A condition that differs between two engines. */
 export interface Unequal {
   condition: "memory" | "storage" | "cache" | "page-cache" | "durability" | "compression";
   one: string;
   other: string;
 }
 
-/** The engines against one of them. */
 /** Several verdicts, each of which is wrong in at most 5% of cases. */
 export interface VerdictCount {
   verdicts: number;
   any_wrong: number;
 }
 
-/** A sentence about the verdicts of a section, with a space before it; nothing for fewer than two, or results of older versions. */
+/** A sentence about the verdicts of a section, with a leading space; empty for fewer than two, or for older results. */
 export function together(count: VerdictCount | undefined): string {
   if (count === undefined || count.verdicts < 2) return "";
   const percent = 100 * count.any_wrong;
@@ -100,13 +99,14 @@ export function together(count: VerdictCount | undefined): string {
   return ` At least one of these ${count.verdicts} verdicts is wrong in ${share} such runs.`;
 }
 
+/** The engines compared with one of them. */
 export interface Relative {
   baseline: string;
   headline_verdicts?: VerdictCount;
   rows: { engine: string; clients: number; unsound: string | null; comparability?: Unequal[]; metrics: Ratio[] }[];
 }
 
-/** Where a metric's level changed within the loops. */
+/** The changes of a metric's level within the loops. */
 export interface Course {
   settled: string;
   changes: { at_s: number; before: number; after: number }[];
@@ -114,15 +114,15 @@ export interface Course {
 
 export interface Warning {
   code: string;
-  /** Metrics that must be read otherwise because of it. */
+  /** The affected metrics. */
   undermines?: string[];
-  /** How much it changes what a figure means. */
+  /** The effect on the meaning of a figure. */
   rank?: "void" | "misleading" | "unsure" | "note";
   message: string;
   remedy: string;
 }
 
-/** One trial of a search; without a rate it was a closed loop. */
+/** One trial of a search; a closed loop if it has no rate. */
 export interface Probe {
   rate: number | null;
   percentile_ms: Metric;
@@ -165,7 +165,7 @@ export interface TrialName {
   repeat: number;
 }
 
-/** What a warning is about: a trial, or all repeats of an engine together, which have no number. */
+/** The subject of a warning: a trial, or all repeats of an engine together, without a number. */
 export interface About {
   trial: number | null;
   engine: string;
@@ -198,7 +198,7 @@ export interface Gauge {
   value: number;
 }
 
-/** A promise of transactions, and how it was kept. */
+/** A guarantee of transactions, and the outcome of its test. */
 export interface Kept {
   name: string;
   short: string;
@@ -227,9 +227,9 @@ export interface Series {
 export interface Timeline {
   at_s: number[];
   phases: [name: string, start: number, end: number][];
-  /** When the trial was suspended, seconds since its start. */
+  /** The pauses of the trial, seconds since its start. */
   suspended?: [from: number, until: number][];
-  /** When the engine wrote a checkpoint, flushed or compacted: from and until, one pair behind the other. */
+  /** The times of checkpoints, flushes and compactions, as a sequence of starts and ends. */
   marks?: Record<string, Packed>;
   series: Series[];
   bucket_s: number | null;
@@ -244,15 +244,15 @@ export interface Trial {
   ended: string | null;
   workload: string;
   version: string | null;
-  /** Of an existing server it is not known, and a setting of the engine's own may say it in other terms. */
+  /** Unknown for an existing server, and if the engine's own setting has another unit. */
   cache_bytes: number | null;
-  /** The same in words. */
+  /** The cache in words. */
   cache: string;
   durability: string;
-  /** The settings of the engine's own that say these, by the common one in whose place each is. */
+  /** The engine's own settings that replace common ones, by the common name. */
   set_by: Record<string, string>;
   compression: string | null;
-  /** How its files are read; absent where that is not known. */
+  /** How the engine reads its files; absent if unknown. */
   reads?: string | null;
   settings: Record<string, string>;
   effective_settings: [string, string][];
@@ -261,17 +261,17 @@ export interface Trial {
   run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number };
   phases: Phase[];
   spectrum: Record<string, [percentile: number, ms: number][]>;
-  /** Types whose spectrum ends where so many operations had not ended. */
+  /** Operation types with a truncated spectrum, and the number of their unfinished operations. */
   censored?: Record<string, number>;
   timeline: Timeline;
-  /** What stood, or grew each second: at the ends of phases, and where the engine was looked at while clients worked. */
+  /** Levels and growth per second, at the ends of phases and at samples while clients worked. */
   gauges?: { at_s: number[]; looked?: boolean; levels: Record<string, Packed>; rates: Record<string, Packed> };
 }
 
-/** A frame: its name, how many samples passed through it, and what it called. */
+/** A frame: its name, its number of samples, and its callees. */
 export type Frame = [name: string, samples: number, callees: Frame[]];
 
-/** Where the CPU of an engine went, over all repeats that were sampled. */
+/** The CPU profile of an engine, over all sampled repeats. */
 export interface Flame {
   engine: string;
   clients: number;
@@ -279,7 +279,7 @@ export interface Flame {
   threads: Frame[];
 }
 
-/** Addresses from which the page of a run that goes on is kept up to date, relative to its own. */
+/** Addresses of updates for the page of a running experiment, relative to the page. */
 export interface Live {
   data: string;
   events?: string;
@@ -289,7 +289,7 @@ export interface Live {
 
 export interface PageData {
   name: string;
-  /** The name with what is compared. */
+  /** The name and the compared engines. */
   title?: string;
   source: string | null;
   started: string;
@@ -308,16 +308,16 @@ export interface PageData {
     searches?: Searched[];
     steadiness?: (TrialName & { start_s: number; courses: Record<string, Course> })[];
   };
-  /** Whom the others are compared with until the reader chooses. */
+  /** The initial baseline. */
   baseline: string | null;
-  /** Engines that keep no data: no measure for the others, and not drawn until asked for. */
+  /** Engines that store no data. They are no reference for the others, and are hidden at first. */
   keep_nothing: string[];
   verdicts: Verdict[];
-  /** What is said before anything is shown. */
+  /** The summary at the top of the page. */
   opening?: { found: string; undecided: string; careful: string; conditions: string };
-  /** What engines are called on the page, where that is not their name: `MySQL 9.7.4` for `other/innodb`. */
+  /** Labels that differ from the engines' names: `MySQL 9.7.4` for `other/innodb`. */
   labels?: Record<string, string>;
-  /** What the repeats started from, behind their number: what verdicts generalise over. */
+  /** The starting point of the repeats, shown after their number; the scope of the verdicts follows from it. */
   repeats_from?: string;
   metrics: MetricInfo[];
   trials: Trial[];
@@ -327,12 +327,12 @@ export interface PageData {
 
 let newer: PageData | null = null;
 
-/** Puts newer data in the place of the island's. */
+/** Replaces the embedded data by newer data. */
 export function hold(data: PageData): void {
   newer = data;
 }
 
-/** The data of this page: of its island, or what has come since. */
+/** The data of this page: the embedded data, or the last update. */
 export function readData(): PageData {
   if (newer) return newer;
   const island = document.getElementById("data");
@@ -360,13 +360,13 @@ export function clientCounts(data: PageData): number[] {
   return [...new Set(data.summary.rows.map((row) => row.clients))].sort((a, b) => a - b);
 }
 
-/** A row's figure of the loops; `OP.p99_ms` is that of a type of operation. */
+/** A row's figure for the loops; `OP.p99_ms` is the figure of an operation type. */
 export function figureOf(row: Row | undefined, metric: string): Figure | undefined {
   const op = /^(.+)\.p99_ms$/.exec(metric)?.[1];
   return op === undefined ? row?.run?.metrics[metric] : row?.run?.op_types[op]?.response["p99_ms"];
 }
 
-/** The trial whose throughput is the median of its engine's: drawn strong, its siblings faint. */
+/** The trial with the median throughput of its engine. It is drawn strong, and the other repeats faint. */
 export function mainTrial(row: Row): number | null {
   const figure = row.run?.metrics["ops_per_s"] ?? row.load?.metrics["ops_per_s"];
   const trials = (row.run ?? row.load)?.trials ?? [];

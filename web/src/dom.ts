@@ -1,10 +1,10 @@
-// Elements from data: text only ever becomes a text node, so that no name in
-// the results can become markup.
+// Elements from data. Text always becomes a text node, so that names in the
+// results cannot become markup.
 
 type Child = Node | string | null | undefined | false;
 type Properties = Record<string, string | boolean | ((event: Event) => void) | undefined>;
 
-/** An element with properties (functions listen, the rest are attributes) and children. */
+/** An element with properties and children. Properties that are functions become listeners, others become attributes. */
 export function h(tag: string, properties: Properties = {}, ...children: Child[]): HTMLElement {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -16,14 +16,14 @@ export function h(tag: string, properties: Properties = {}, ...children: Child[]
   return element;
 }
 
-/** An element of constant markup; never called with anything from the results. */
+/** An element of constant markup. It must not be called with text from the results. */
 export function constant(markup: string): Element {
   const template = document.createElement("template");
   template.innerHTML = markup;
   return template.content.firstElementChild ?? document.createElement("span");
 }
 
-/** A section with its title and a line that says what it shows. */
+/** A section with its title and a line that describes it. */
 export function section(id: string, title: string, about: Child, ...children: Child[]): HTMLElement {
   const labelled = `${id}-title`;
   return h(
@@ -35,7 +35,7 @@ export function section(id: string, title: string, about: Child, ...children: Ch
   );
 }
 
-/** A labelled choice of one of several. */
+/** A labelled list to choose one of several values. */
 export function choice(
   label: string,
   options: { value: string; text: string }[],
@@ -50,7 +50,7 @@ export function choice(
   return h("label", { class: "choice" }, h("span", {}, label), select);
 }
 
-/** Watches frames for room beyond their right edge. */
+/** Observes whether frames have content beyond their right edge. */
 const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => hintAt(target.closest(".scroll"))));
 
 function hintAt(frame: Element | null): void {
@@ -58,18 +58,18 @@ function hintAt(frame: Element | null): void {
   frame?.parentElement?.classList.toggle("has-more", hidden > 4);
 }
 
-/** A wide table scrolls within its own frame, reachable by keyboard; a button says that there is more. */
+/** A wide table scrolls within its own frame, also by keyboard; a button shows that there is more. */
 export function scrolling(label: string, table: HTMLElement): HTMLElement {
   const frame = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, scroll: () => hintAt(frame) }, table);
   const onward = () => frame.scrollBy({ left: frame.clientWidth * 0.6, behavior: "smooth" });
-  // The keyboard scrolls the frame itself.
+  // A focusable frame can be scrolled by keyboard.
   const more = h("button", { type: "button", class: "more", tabindex: "-1", click: onward }, "more columns →");
   widths.observe(frame);
   widths.observe(table);
   return h("div", { class: "wide" }, frame, more);
 }
 
-/** Finds, in what is drawn in its place, the element that `of` was: by its words in the same section, else by its place. */
+/** Finds the redrawn element that replaces `of`: by its text in the same section, else by its position. */
 function successor(of: Element, root: HTMLElement, selector: string): () => HTMLElement | undefined {
   const section = (one: Element) => one.closest("section")?.id;
   const words = (one: Element) => {
@@ -83,8 +83,8 @@ function successor(of: Element, root: HTMLElement, selector: string): () => HTML
   return () => named()[placeOfNamed] ?? alike()[placeOfAlike];
 }
 
-/** Remembers what the reader did below an element: the focus, open details, how far tables are scrolled. Call what it
- * returns when the content has been drawn again. */
+/** Stores the reader's view below an element: the focus, open details, and the scrolling of tables. Call the returned
+ * function after the content has been redrawn. */
 export function rememberView(root: HTMLElement): () => void {
   const active = document.activeElement;
   const focused = active !== null && active !== root && root.contains(active) ? successor(active, root, active.tagName) : null;

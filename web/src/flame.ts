@@ -1,4 +1,4 @@
-// Flame graphs: where the CPU of an engine went, and how that differs from the baseline's.
+// Flame graphs: the CPU profile of an engine, and its differences from the baseline's.
 
 import type { Context } from "./context";
 import type { Flame, Frame } from "./data";
@@ -6,15 +6,15 @@ import { choice, h, scrolling, section } from "./dom";
 import { percent } from "./format";
 import { current } from "./state";
 
-/** Frames that are narrower, of the whole width, are not drawn. */
+/** Narrower frames are not drawn, as a share of the whole width. */
 const LEAST_WIDTH = 0.002;
 const ROW_PX = 18;
-/** So many functions are listed. */
+/** The number of listed functions. */
 const LISTED = 15;
-/** A difference of so much of all samples has the strongest colour. */
+/** The difference with the strongest colour, as a share of all samples. */
 const STRONG = 0.1;
 
-/** The engine that is shown, until the reader chooses another; and the path of the frame that has the whole width. */
+/** The shown engine, and the path of the frame with the whole width. */
 let chosen = "";
 let zoomed: string[] = [];
 
@@ -107,7 +107,7 @@ function graph(context: Context, flame: Flame, base: Flame | undefined, draw: ()
   return h("div", { class: "flame", role: "img", "aria-label": label, style: `height: ${(deepest + 1) * ROW_PX}px` }, ...frames);
 }
 
-/** The frames from the root to a path's end, as far as they are there. */
+/** The existing frames from the root along a path. */
 function wayTo(root: Frame, path: string[]): Frame[] {
   const way = [root];
   for (const name of path) {
@@ -118,14 +118,14 @@ function wayTo(root: Frame, path: string[]): Frame[] {
   return way;
 }
 
-/** By how much of all samples a frame differs; without a baseline they are all alike. */
+/** The difference of a frame, as a share of all samples; zero without a baseline. */
 function colour(changed: number | null): string {
   if (changed === null) return "color-mix(in srgb, var(--alarm) 22%, var(--paper))";
   const strength = Math.round(Math.min(1, Math.abs(changed) / STRONG) * 60);
   return `color-mix(in srgb, var(${changed > 0 ? "--alarm" : "--accent"}) ${strength}%, var(--card))`;
 }
 
-/** What functions took themselves, without what they called. */
+/** The samples of functions, without their callees. */
 function own(flame: Flame): Map<string, number> {
   const all = new Map<string, number>();
   const walk = ([name, samples, callees]: Frame) => {
@@ -133,7 +133,7 @@ function own(flame: Flame): Map<string, number> {
     all.set(name, (all.get(name) ?? 0) + rest / flame.samples);
     callees.forEach(walk);
   };
-  // Threads run nothing themselves.
+  // Threads have no samples of their own.
   flame.threads.forEach(([, , callees]) => callees.forEach(walk));
   return all;
 }

@@ -5,10 +5,10 @@ import { h } from "./dom";
 export class Footnotes {
   private readonly reasons: string[] = [];
 
-  /** A dash that points at its reason. */
+  /** A dash with a reference to its reason. */
   dash(reason: string): HTMLElement {
-    // Without the number that it begins with ("1232 samples are too few"), so
-    // that cells that differ in it alone share one footnote; the title has it.
+    // Without a leading number ("1232 samples are too few"), so that cells that
+    // differ only in it share one footnote. The title has the number.
     const shared = reason.replace(/^\d+ (?=samples are too few)/, "");
     let index = this.reasons.indexOf(shared);
     if (index < 0) index = this.reasons.push(shared) - 1;

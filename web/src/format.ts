@@ -1,6 +1,6 @@
-// Numbers as people read them.
+// Numbers for readers.
 
-/** Three significant digits, thousands apart. */
+/** Three significant digits, with thousands separated. */
 export function significant(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -11,10 +11,10 @@ export function significant(value: number): string {
   return value.toExponential(1);
 }
 
-/** Figures below this lie below what a short run can measure: no winner, no ratio to them. */
+/** The resolution of a short run. Figures below it have no winner and no ratio. */
 export const RESOLUTION = 0.01;
 
-/** A figure with its three digits; what is not zero but below the resolution says so. */
+/** A figure with three digits; values between zero and the resolution are marked. */
 export function measured(value: number): string {
   return value > 0 && value < RESOLUTION ? `<${RESOLUTION}` : significant(value);
 }
@@ -34,7 +34,7 @@ export function bytes(value: number): string {
   return `${unit === 0 ? value.toFixed(0) : significant(value)} ${units[unit]}`;
 }
 
-/** A whole number, thousands apart. */
+/** An integer, with thousands separated. */
 export function whole(value: number): string {
   return Math.round(value).toLocaleString("en-US").replaceAll(",", "\u2009");
 }
@@ -45,7 +45,7 @@ export function milliseconds(value: number): string {
   return value > 0 && value < 0.00005 ? "<0.0001" : value.toFixed(decimals);
 }
 
-/** Over the baseline, without its sign. */
+/** A ratio to the baseline, without the multiplication sign. */
 export function ratio(value: number): string {
   if (value > 0 && value < 0.005) return "<0.01";
   return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);

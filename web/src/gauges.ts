@@ -1,5 +1,5 @@
-// What the engines say of themselves over time: size, debt, and any counter that the reader picks. They are looked at
-// about once a second while clients work; results of older versions have one point for each phase.
+// The engines' own gauges over time: size, deferred work, and a counter that the reader selects. rumba samples them about
+// once a second while clients work; results of older versions have one point for each phase.
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
@@ -15,10 +15,10 @@ import { choose, current } from "./state";
 
 const MIB = 2 ** 20;
 const SIZE = "size_bytes";
-/** Lines of so few points have a mark at each. */
+/** Lines with at most this number of points have a mark at each. */
 const FEW = 40;
 
-/** What can be picked beside the size: what was put off, then all else by name. */
+/** The selectable gauges in addition to the size: deferred work first, then all others by name. */
 export function gaugeNames(context: Context): string[] {
   const of = (kind: "levels" | "rates") => [...new Set(context.data.trials.flatMap(({ gauges }) => Object.keys(gauges?.[kind] ?? {})))].sort();
   const debts = new Set(context.data.trials.flatMap(({ phases }) => phases.flatMap(({ debt_end }) => debt_end.map(({ name }) => name))));
@@ -26,7 +26,7 @@ export function gaugeNames(context: Context): string[] {
   return [...new Set([...of("levels"), ...of("rates")])].filter((name) => name !== SIZE).sort((a, b) => rank(a) - rank(b));
 }
 
-/** The values of the shown part, from its start; where something was not asked for, what stands beside joins. */
+/** The values of the shown part, from its start. A line joins adjacent values across missing ones. */
 function points(trial: Trial, name: string): { x: number[]; y: number[]; isRate: boolean } | null {
   const { gauges } = trial;
   const packed = gauges?.levels[name] ?? gauges?.rates[name];

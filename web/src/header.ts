@@ -1,4 +1,4 @@
-// The head of the page: what ran, who spent least, and what went wrong.
+// The head of the page: the experiment, the best engines, and the problems.
 
 import type { Context } from "./context";
 import { clientCounts } from "./data";
@@ -53,7 +53,7 @@ function verdict(context: Context): HTMLElement | null {
   );
 }
 
-/** What was found, how sure that is, and what to be careful of: made from the verdicts by the report itself. */
+/** The findings, their certainty, and cautions, which the report makes from the verdicts. */
 function opening(context: Context): HTMLElement | null {
   const opening = context.data.opening;
   if (!opening) return null;
@@ -77,7 +77,7 @@ export function headerSection(context: Context): HTMLElement {
   );
 }
 
-/** Trials that did not end and results that are not there; nothing is put in their place. */
+/** Unfinished trials and missing results. They are not replaced by other values. */
 export function problemsSection(context: Context): HTMLElement | null {
   const { data } = context;
   const failed = data.trials.filter(({ ended }) => ended !== null);
@@ -85,7 +85,7 @@ export function problemsSection(context: Context): HTMLElement | null {
     trial.phases.flatMap(({ checks }) => checks.filter(({ wrong }) => wrong > 0).map((check) => ({ trial, check }))),
   );
   if (failed.length + broken.length + data.missing.length === 0) return null;
-  // Those that ended alike, as all do whose data was not loaded, share an item.
+  // Trials with the same end share an item, for example all whose data was not loaded.
   const alike = new Map<string, typeof failed>();
   for (const trial of failed) alike.set(trial.ended ?? "", [...(alike.get(trial.ended ?? "") ?? []), trial]);
   const items = [

@@ -1,4 +1,4 @@
-// Figures over a number that the experiment varies: medians joined by lines, the repeats around them, a band.
+// Figures over a number that the experiment varies: medians joined by lines, with the repeats and a band.
 
 import { type Line, chart } from "./chart";
 import type { Context } from "./context";
@@ -8,25 +8,25 @@ import type { Look } from "./look";
 import { metricTitle, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 
-/** What is drawn as one line: rows by the varied number. */
+/** The rows of one line, by the varied number. */
 export interface Series {
   look: Look;
   points: { at: number; row: Row }[];
 }
 
-/** The axis of the varied number: its values in order, with their names. */
+/** The axis of the varied number: its values in order, with their labels. */
 export interface Varied {
   name: string;
   values: { at: number; text: string }[];
 }
 
-/** Doubling is one step. */
+/** On this axis, doubling is one step. */
 export const place = (at: number) => Math.round(Math.log2(at) * 1000) / 1000;
 
 /** Times span orders of magnitude. */
 const isTime = (metric: string) => metric.endsWith(".p99_ms");
 
-/** Where the centre of the repeats lies, if there are enough of them to say; else from the smallest to the largest. */
+/** The interval of the repeats' centre, if there are enough repeats; else from the smallest to the largest. */
 export function bandOf(figure: Figure | undefined): [number, number] | null {
   if (figure?.centre) return [figure.centre.low, figure.centre.high];
   const known = numbers(figure);
@@ -45,7 +45,7 @@ function lines(context: Context, { look, points }: Series, metric: string): Line
   return [...single, { trial, look, x, main: true, band: figures.map(bandOf), y: figures.map((figure) => value(figure?.median)) }];
 }
 
-/** One metric over the varied number; nothing where no series has it. `marks` are drawn with the lines. */
+/** One metric over the varied number, or nothing if no series has it. `marks` are drawn with the lines. */
 export function ladderPanel(context: Context, name: string, varied: Varied, series: Series[], metric: string, height: number, marks: Line[] = []): HTMLElement[] {
   const found = series.flatMap((one) => lines(context, one, metric));
   if (found.length === 0) return [];
@@ -58,7 +58,7 @@ export function ladderPanel(context: Context, name: string, varied: Varied, seri
     x: {
       splits: () => ends,
       values: (plot, splits) => {
-        // As many names as have room.
+        // As many labels as fit.
         let free = -Infinity;
         return splits.map((split, index) => {
           const [at, text] = [plot.valToPos(split, "x"), varied.values[index]?.text ?? ""];
@@ -77,7 +77,7 @@ export function ladderPanel(context: Context, name: string, varied: Varied, seri
   return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, `${varied.name}, logarithmic →`))];
 }
 
-/** What the bands are, of all figures that are drawn. */
+/** A description of the bands of all drawn figures. */
 export function bandsInWords(series: Series[], metrics: string[]): string {
   const drawn = series.flatMap(({ points }) => points.flatMap(({ row }) => metrics.flatMap((metric) => figureOf(row, metric) ?? [])));
   const figures = drawn.filter((figure) => numbers(figure).length > 1);

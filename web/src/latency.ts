@@ -1,4 +1,4 @@
-// Percentiles per type of operation and engine.
+// Percentiles per operation type and engine.
 
 import type { Context } from "./context";
 import { type Figure, reason, value } from "./data";

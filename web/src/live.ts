@@ -1,4 +1,4 @@
-// The page of a run that goes on: how it goes stands above, and the page below is begun anew with what is measured by then.
+// The page of a running experiment: a bar with its progress, and the page below, which is redrawn with new results.
 
 import { type Live, type PageData, hold, readData } from "./data";
 import { h, rememberView } from "./dom";
@@ -10,7 +10,7 @@ interface Left {
   words: string;
 }
 
-/** The events of the run; each kind has some of these. */
+/** The events of the run; each kind has some of these fields. */
 interface RunEvent {
   number: number;
   of: number;
@@ -33,24 +33,24 @@ interface Ending {
   suspended?: number;
   not_begun?: number;
   interrupted?: boolean;
-  /** Why it could not go on at all. */
+  /** The reason for a failure of the whole run. */
   error?: string;
-  /** Why there is no result to show. */
+  /** The reason for missing results. */
   unreadable?: string;
 }
 
-/** An answer to a request for data. */
+/** The response to a request for data. */
 interface Grown {
   goes_on: boolean;
   newer_in_ms: number;
   data: PageData;
 }
 
-/** Phases that are of the data's making: the timeline shows them apart. */
+/** Phases that prepare the data, which the timeline shows separately. */
 const MAKING = new Set(["load", "settle", "verify load", "age"]);
 const LEAST_PAUSE_MS = 1000;
 
-/** Keeps the page of a run that goes on up to date; `begin` draws it. Of any other page it does nothing. */
+/** Updates the page of a running experiment; `begin` draws it. It does nothing for other pages. */
 export function follow(begin: () => void): void {
   const page = document.getElementById("page");
   const live = readData()?.live;
@@ -72,7 +72,7 @@ export function follow(begin: () => void): void {
   on<RunEvent>("trial-ended", (event) => bar.left(event.left));
   on<RunEvent>("warning", (event) => bar.warn(event.message));
   on("stopping", () => bar.stopping());
-  // The server goes when the run has ended: the result comes without being asked for.
+  // The server ends with the run, so it sends the result without a request.
   on<PageData>("result", (data) => drawing.last(data));
   on<Ending>("end", (ending) => {
     events.close();
@@ -85,13 +85,13 @@ export function follow(begin: () => void): void {
 
 let next: Partial<State> | null = null;
 
-/** Shows the current trial and phase; earlier events come all at once, and are shown once. */
+/** Shows the current trial and phase. Earlier events arrive together, so only the last is shown. */
 function show(change: Partial<State>): void {
   if (next === null) setTimeout(() => whenFree(() => { suggest(next ?? {}); next = null; }), 50);
   next = { ...next, ...change };
 }
 
-/** Draws the page again and again: not while it is hidden or paused, nor while the reader is busy with it. */
+/** Redraws the page repeatedly, except while it is hidden or paused, or while the reader uses it. */
 class Drawing {
   #paused = false;
   #over = false;
@@ -109,12 +109,12 @@ class Drawing {
     this.#paused = paused;
   }
 
-  /** Nothing newer will come. */
+  /** Ends the updates. */
   stop(): void {
     this.#over = true;
   }
 
-  /** Draws the result, also on a page that is paused: it cannot be had later. */
+  /** Draws the result, also on a paused page, because the server is gone afterwards. */
   last(data: PageData): void {
     this.stop();
     whenFree(() => this.#draw(data));
@@ -129,7 +129,7 @@ class Drawing {
     if (document.hidden || this.#paused || isBusy()) return this.#wait(LEAST_PAUSE_MS);
     const grown = await this.#fetch();
     if (this.#over) return;
-    // Without events, these answers alone tell of the end and of a server that has gone.
+    // Without events, only these responses show the end of the run and a lost server.
     if (this.live.events === undefined) {
       if (grown === null) this.bar.lost();
       else if (grown.goes_on) this.bar.found();
@@ -138,7 +138,7 @@ class Drawing {
         return this.bar.ended({});
       }
     }
-    // The reader may have become busy meanwhile.
+    // The reader can have started to use the page during the request.
     if (grown && !this.#paused && !isBusy()) this.#draw(grown.data);
     this.#wait(Math.max(grown?.newer_in_ms ?? 0, LEAST_PAUSE_MS));
   }
@@ -152,7 +152,7 @@ class Drawing {
     }
   }
 
-  /** The same view with newer data: what has the focus, what is open and what is at the top of the window stays so. */
+  /** Draws newer data and keeps the view: the focus, open details, and the section at the top of the window. */
   #draw(data: PageData): void {
     const parts = () => [...this.page.children];
     const top = (index: number) => parts()[index]?.getBoundingClientRect().top ?? 0;
@@ -170,7 +170,7 @@ class Drawing {
   }
 }
 
-/** How the run goes: what it is at, until when, and the button that stops it. */
+/** The progress of the run: the current phase, the estimated end, and the stop button. */
 class Bar {
   readonly element: HTMLElement;
   readonly #what = h("strong", {}, "The run goes on");
@@ -255,7 +255,7 @@ class Bar {
     this.#isLost = false;
   }
 
-  /** Says how it ended, and that nothing more will come. */
+  /** Shows how the run ended, and that there are no more updates. */
   ended(ending: Ending): void {
     this.#what.textContent = ["The run has ended", inWords(ending)].filter((words) => words !== "").join(": ");
     this.#figures.textContent =
@@ -268,7 +268,7 @@ class Bar {
     this.#progress.hidden = true;
     this.element.classList.add("ended");
     for (const control of this.element.querySelectorAll("button")) control.remove();
-    // What it leads to has gone with the run.
+    // The target of the link has ended with the run.
     if (this.live.events !== undefined) this.element.querySelector("a")?.remove();
   }
 
@@ -279,7 +279,7 @@ class Bar {
   }
 }
 
-/** How a run ended: which of its trials did not end as planned, or why it could not go on. */
+/** The end of a run: the trials that did not end as planned, or the reason for its failure. */
 function inWords({ done = 0, failed = 0, suspended = 0, not_begun = 0, interrupted = false, error }: Ending): string {
   if (error !== undefined) return error;
   const trials = (count: number, how: string) => (count > 0 ? `${counted(count, "trial")} ${how}` : "");

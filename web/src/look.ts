@@ -1,10 +1,10 @@
-// How engines are distinguished: a colour (after Okabe and Ito, safe for the colour-blind;
-// style.css has it for light and for dark ground), a dash and a marker, never by colour alone.
+// The look of an engine: a colour (after Okabe and Ito, safe for colour-blind readers; style.css has variants for light and
+// dark backgrounds), a dash and a marker. Colour is never the only distinction.
 
 import { constant } from "./dom";
 
 export interface Look {
-  /** The colour as elements take it. */
+  /** The colour as a CSS value. */
   colour: string;
   /** The name of its CSS variable, for a canvas. */
   ink: string;
@@ -12,7 +12,7 @@ export interface Look {
   marker: string;
 }
 
-/** So many `--e…` are in style.css. */
+/** The number of `--e…` variables in style.css. */
 export const COLOURS = 7;
 const DASHES = [[], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4], [5, 2, 1, 2, 1, 2], [1, 3]];
 const MARKERS = [
@@ -25,7 +25,7 @@ const MARKERS = [
   '<path d="M3 1 6 4l3-3 2 2-3 3 3 3-2 2-3-3-3 3-2-2 3-3-3-3z"/>',
 ];
 
-/** The look of the engine at this place of the experiment's order. */
+/** The look of the engine at this position of the experiment. */
 export function lookOf(index: number): Look {
   const turn = Math.floor(index / COLOURS);
   const at = (list: unknown[], shift: number) => (index + shift) % list.length;
@@ -38,13 +38,13 @@ export function lookOf(index: number): Look {
   };
 }
 
-/** The engine's marker; `hollow` for figures that are not of whole trials. */
+/** The engine's marker; `hollow` for figures of incomplete trials. */
 export function marker(look: Look, hollow = false): Element {
   const paint = hollow ? `fill: none; stroke: ${look.colour}; stroke-width: 1.5` : `fill: ${look.colour}`;
   return constant(`<svg class="marker" viewBox="0 0 12 12" aria-hidden="true" style="${paint}">${look.marker}</svg>`);
 }
 
-/** A piece of the engine's line with its marker. */
+/** A sample of the engine's line with its marker. */
 export function sample(look: Look): Element {
   const line = `<path d="M0 6H30" fill="none" style="stroke: ${look.colour}" stroke-width="2" stroke-dasharray="${look.dash}"/>`;
   const mark = `<g transform="translate(9 0)" style="fill: ${look.colour}">${look.marker}</g>`;

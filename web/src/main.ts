@@ -1,4 +1,4 @@
-// The page: its sections, and which choices redraw which.
+// The page: its sections, and the choices that redraw each section.
 
 import "./style.css";
 import { dispose } from "./chart";
@@ -64,13 +64,13 @@ const LOAD: Column[] = [
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 
-/** The metrics that the engines' own counters make, by their names' rule: `X_kb_per_op`, in words. */
+/** The metrics of the engines' own counters, which have names such as `X_kb_per_op`, in words. */
 function written(context: Context): Column[] {
   const names = context.data.metrics.map(({ name }) => name).filter((name) => /^[a-z][a-z0-9_]*_kb_per_op$/.test(name));
   return names.map((metric) => ({ head: metric.replace(/_kb_per_op$/, "").replaceAll("_", " "), metric, share: true }));
 }
 
-/** What the rates that the workload's specification reports leave on disk: for each operation, and in eight hours. */
+/** The growth on disk at the rates of the workload's specification: for each operation, and in eight hours. */
 function growth(context: Context): Column[] {
   const rates = context.data.metrics.map(({ name }) => name).filter((name) => /^tpm[A-Za-z0-9]+$/.test(name));
   return rates.flatMap((rate) => [
@@ -79,7 +79,7 @@ function growth(context: Context): Column[] {
   ]);
 }
 
-/** More engines than these fold: the key must not take the page from what it is the key to. */
+/** With more engines than this, the key is folded, so that it leaves room for the charts. */
 const FOLDED = 12;
 
 interface Part {
@@ -159,13 +159,13 @@ function costSection(context: Context): HTMLElement {
   );
 }
 
-/** The parts of the CPU stand apart where an engine runs in a server: else the clients' is the whole. */
+/** The parts of the CPU are shown separately if an engine runs in a server. Otherwise the clients' CPU is the total. */
 function costColumns(context: Context): Column[] {
   const isServer = context.rows().some((row) => value(row.run?.metrics["server_cpu_us_per_op"]?.median) !== null);
   return COST.filter(({ metric }) => isServer || !/^(server|client)_cpu/.test(metric));
 }
 
-/** How often the verdicts below the ratios err, where there are any. */
+/** The error rates of the verdicts below the ratios, if there are any. */
 function rates(context: Context): HTMLElement | null {
   const { relative = [] } = context.data.summary;
   const judged = relative.flatMap(({ rows }) => rows).flatMap(({ metrics }) => metrics);
@@ -180,7 +180,7 @@ function rates(context: Context): HTMLElement | null {
   );
 }
 
-/** By how much the database grows, where the workload's specification reports a rate. */
+/** The growth of the database, if the workload's specification reports a rate. */
 function growthTable(context: Context): HTMLElement | null {
   const columns = growth(context);
   if (columns.length === 0) return null;
@@ -194,7 +194,7 @@ function growthTable(context: Context): HTMLElement | null {
   );
 }
 
-/** What the engines themselves say that bytes were written for. */
+/** Bytes written by purpose, as the engines report them. */
 function writtenTable(context: Context): HTMLElement | null {
   const rows = context.rows();
   const counted = written(context).filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
@@ -217,13 +217,13 @@ function loadSection(context: Context): HTMLElement {
   );
 }
 
-/** Numbers of clients: those that most rows have finished first, of these the largest, where engines differ. */
+/** Numbers of clients: first those that most rows have finished, and of these the largest first. */
 function countsByFinished({ data }: Context): number[] {
   const finished = (clients: number) => data.summary.rows.filter((row) => row.clients === clients && row.run !== null && !row.run.partial).length;
   return clientCounts(data).sort((a, b) => finished(b) - finished(a) || b - a);
 }
 
-/** What can be chosen of these results, the first of each as the page opens. */
+/** The available choices for these results. The first of each is the initial one. */
 function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[] } {
   return {
     baseline: context.alone,
@@ -253,7 +253,7 @@ function defaults(context: Context): State {
   };
 }
 
-/** A link may come from other results: what these do not have falls back. */
+/** A link can come from other results, so unavailable choices fall back to the defaults. */
 function accepted(context: Context, wanted: State): State {
   const [has, first] = [choicesOf(context), defaults(context)];
   const kept = <K extends keyof typeof has>(key: K): State[K] => ((has[key] as State[K][]).includes(wanted[key]) ? wanted[key] : first[key]);
@@ -286,9 +286,9 @@ function start(): void {
   dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
   holders.forEach(draw);
-  // It follows the header, and its links name the sections that these results have.
+  // The table of contents follows the header, and its links name the sections of these results.
   holders[0]?.holder.after(contents(page, lasting().signal));
-  // Charts are drawn in the next frame; behind that the page answers.
+  // Charts are drawn in the next frame. After it, the page responds.
   requestAnimationFrame(() => requestAnimationFrame(() => {
     performance.mark("drawn");
   }));

@@ -1,4 +1,4 @@
-// What the engines did beside their clients' operations: checkpoints, flushes, compactions, a line while one went on.
+// Background work of the engines: checkpoints, flushes and compactions, each as a line for its duration.
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
@@ -10,19 +10,19 @@ import { unpacked } from "./packed";
 import { saveButtons } from "./picture";
 import { current } from "./state";
 
-/** Their names as the axis has them, which has little room; the first stands lowest. */
+/** Short names for the axis; the first is the lowest. */
 const KINDS: [kind: string, name: string][] = [
   ["compaction", "comp."],
   ["flush", "flush"],
   ["checkpoint", "chkp."],
 ];
-/** The shortest is drawn as long as this part of the whole, to be seen. */
+/** The minimum length of a drawn line, as a part of the whole, so that it is visible. */
 const SHORTEST = 1 / 400;
-/** The height of an engine's line, and what lies between two kinds, pixels. */
+/** The height of an engine's line, and the distance between two kinds, pixels. */
 const LINE = 7;
 const BETWEEN = 8;
 
-/** What of the stretches of a kind lies in the shown part, from its start. */
+/** The intervals of a kind within the shown part, from its start. */
 function stretches(trial: Trial, kind: string, end: number): [from: number, until: number][] {
   const origin = trial.timeline.phases.find(([name]) => precedes(name) === (current().part === "load"))?.[1];
   const ends = unpacked(trial.timeline.marks?.[kind]);
@@ -31,12 +31,12 @@ function stretches(trial: Trial, kind: string, end: number): [from: number, unti
   return pairs.map(([from, until]): [number, number] => [Math.max(from, 0), Math.min(until, end)]).filter(([from, until]) => until > from);
 }
 
-/** A line at one height, with a gap between any two stretches. */
+/** A line at one height, with a gap between any two intervals. */
 function line(context: Context, trial: Trial, height: number, found: [number, number][], end: number): Line {
   const x: number[] = [];
   const y: (number | null)[] = [];
   const put = (at: number, value: number | null) => {
-    // What was seen at four digits may begin where the last has ended.
+    // With four digits, an interval can begin where the last has ended.
     if (at <= (x.at(-1) ?? -Infinity)) return;
     x.push(at);
     y.push(value);
@@ -48,11 +48,11 @@ function line(context: Context, trial: Trial, height: number, found: [number, nu
     put(drawn, height);
     if (next < Infinity) put((drawn + next) / 2, null);
   });
-  // A dash would be read as an end; whose line it is its place tells, too.
+  // A dash would look like an end. The position of the line also identifies its engine.
   return { trial, look: { ...context.look(trial.engine), dash: [] }, width: 4, main: true, x, y };
 }
 
-/** The panel, of the engines' median repeats; nothing where no engine has shown any. */
+/** The panel for the engines' median repeats, or nothing if no engine reported such work. */
 export function marksPanel(context: Context, end: number): HTMLElement | null {
   const mains = context.trials().filter(({ main }) => main);
   const all = mains.map(({ trial }) => new Map(KINDS.map(([kind]) => [kind, stretches(trial, kind, end)])));

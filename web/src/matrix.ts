@@ -1,4 +1,4 @@
-// The relative matrix: every test, number of clients or metric against the baseline, in one look.
+// The relative matrix: every test, number of clients or metric compared with the baseline.
 
 import type { Context } from "./context";
 import { type Change, type Ratio, value } from "./data";
@@ -9,7 +9,7 @@ import { metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
-/** A factor of eight has the full colour. */
+/** A factor of eight has the strongest colour. */
 const FULL = 3;
 
 interface Line {
@@ -20,14 +20,14 @@ interface Line {
   metric: string;
 }
 
-/** What may be concluded, in a word below a ratio. */
+/** The conclusion, as a word below a ratio. */
 const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "single-run": "single run", void: "void" };
 
 function named(engine: string, test: string | undefined): string {
   return test === undefined ? engine : `${engine}/${test}`;
 }
 
-/** The tests and numbers of clients of which there are figures. */
+/** The tests and numbers of clients that have figures. */
 function combinations(context: Context): { test: string | undefined; clients: number }[] {
   const seen = new Map(context.data.summary.rows.filter(({ run }) => run !== null).map(({ test, clients }) => [`${test ?? ""} ${clients}`, { test, clients }]));
   return [...seen.values()].sort((a, b) => (a.test ?? "").localeCompare(b.test ?? "") || a.clients - b.clients);
@@ -74,7 +74,7 @@ export function matrixSection(context: Context): HTMLElement | null {
   const metrics = comparedMetrics(context);
   const lines = linesOf(context);
   const { baseline, metric } = current();
-  // The baseline's own column would be 1.00 throughout.
+  // The baseline has no column, because it would contain only 1.00.
   const engines = context.alone.filter((engine) => engine !== baseline);
   if (metrics.length === 0 || lines.length === 0 || engines.length === 0) return null;
   const body = lines.map((line) => {
@@ -84,7 +84,7 @@ export function matrixSection(context: Context): HTMLElement | null {
     return h("tr", {}, h("th", { scope: "row" }, line.head, line.unit !== "" && h("span", { class: "unit" }, line.unit)), ...cells);
   });
   const isSuite = lines.some(({ test }) => test !== undefined);
-  // An engine looks alike in every test.
+  // An engine has the same look in every test.
   const look = (engine: string) => (isSuite ? lookOf(context.alone.indexOf(engine)) : context.look(engine));
   const heads = engines.map((engine) => h("th", { scope: "col" }, h("span", { class: "engine" }, marker(look(engine)), context.label(engine))));
   const overMetrics = combinations(context).length > 1;

@@ -12,7 +12,7 @@ import { pickers } from "./scaling";
 import { current } from "./state";
 import { strip } from "./strip";
 
-/** Fewer tests are no suite. */
+/** The minimum number of tests of a suite. */
 const FEWEST = 2;
 
 export function multiplesSection(context: Context): HTMLElement | null {
@@ -24,7 +24,7 @@ export function multiplesSection(context: Context): HTMLElement | null {
   const shown = (of: string) => (of.endsWith(".p99_ms") ? milliseconds : isBytes(context, of) ? bytes : measured);
   const dots = (row: Row, of: string) => {
     const engine = alone(row);
-    // An engine looks alike in every test.
+    // An engine has the same look in every test.
     return { engine, label: context.label(engine), look: lookOf(Math.max(0, context.alone.indexOf(engine))), figure: figureOf(row, of) };
   };
   const grid = (of: string) => {

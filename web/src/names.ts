@@ -1,4 +1,4 @@
-// Metrics in words, with their unit and which way is better.
+// Metrics in words, with their unit and better direction.
 
 import type { Context } from "./context";
 
@@ -27,7 +27,7 @@ const WORDS: Record<string, string> = {
   host_cpu_percent: "CPU of the host",
 };
 
-/** `99th percentile of get_node`, `KB written per operation`; other metrics by their stable name. */
+/** `99th percentile of get_node`, `KB written per operation`; other metrics have their stable name. */
 export function metricName(metric: string): string {
   const percentile = /^(.+)\.p99_ms$/.exec(metric)?.[1];
   if (percentile !== undefined) return `99th percentile of ${percentile}`;
@@ -42,12 +42,12 @@ export function isBytes(context: Context, metric: string): boolean {
 export function unitAndDirection(context: Context, metric: string): string {
   const unit = metric.endsWith(".p99_ms") ? "ms" : context.unit(metric);
   const better = metric.endsWith(".p99_ms") ? "less" : context.better(metric);
-  // Sizes stand with their own unit.
+  // Sizes include their unit.
   const words = [unit === "B" ? "" : unit, better === "neither" ? "" : `${better} is better`];
   return words.filter(Boolean).join(", ");
 }
 
-/** As a heading: words begin with a capital, stable names stay as they are. */
+/** A heading: words begin with a capital, and stable names are unchanged. */
 export function metricTitle(metric: string): string {
   const name = metricName(metric);
   return name === metric ? name : name.charAt(0).toUpperCase() + name.slice(1);

@@ -1,17 +1,17 @@
-// Series of numbers as crates/report/src/packed.rs packs them: four digits each, in two bytes, as base64.
+// Series of numbers in the format of crates/report/src/packed.rs: four digits each, in two bytes, as base64.
 
-/** `EXPONENT:BASE64`, or a list where a number lies below zero. */
+/** `EXPONENT:BASE64`, or a list if a number is negative. */
 export type Packed = string | (number | null)[];
 
-/** Codes below the first decade that has four digits, and of each decade. */
+/** The number of codes below the first decade with four digits, and of each decade. */
 const UNITS = 10_000;
 const DECADE = 9_000;
 
 const known = new Map<string, (number | null)[]>();
-/** So many are kept: a page of a run that goes on gets others each second. */
+/** The size of the cache, which is limited because the page of a running experiment gets new series each second. */
 const KEPT = 4_000;
 
-/** The numbers, each unpacked once. */
+/** The numbers of a series. Each series is unpacked once. */
 export function unpacked(packed: Packed | undefined): (number | null)[] {
   if (typeof packed !== "string") return packed ?? [];
   const before = known.get(packed);
@@ -36,7 +36,7 @@ function number(code: number, power: number): number | null {
   return scaled(1000 + ((code - 1 - UNITS) % DECADE), power + 1 + decade);
 }
 
-/** Times a power of ten, to the nearest number. */
+/** Multiplies by a power of ten, and rounds to the nearest number. */
 function scaled(digits: number, power: number): number {
   return power >= 0 ? digits * 10 ** power : digits / 10 ** -power;
 }

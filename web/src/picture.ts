@@ -1,17 +1,17 @@
-// Pictures that stand alone: what is on the screen as SVG, or drawn from that as PNG.
+// Self-contained pictures: the contents of the screen as SVG, or as a PNG of that SVG.
 
 import type uPlot from "uplot";
 import { bandOutline, type Drawn, drawnIn, faintness, ink, joinedPoints, lookOfLine } from "./chart";
 import type { Context } from "./context";
 import { constant, h } from "./dom";
 
-/** Pixels of a PNG for each of the page. */
+/** PNG pixels for each pixel of the page. */
 const SHARP = 2;
 const MARGIN = 14;
 
 type Attributes = Record<string, string | number>;
 
-/** The namespace of SVG, as the browser names it: the page itself holds no address. */
+/** The namespace of SVG, taken from the browser, because the page must contain no address. */
 const SVG = constant("<svg></svg>").namespaceURI;
 
 function shape(tag: string, attributes: Attributes, ...children: (Node | string)[]): SVGElement {
@@ -26,7 +26,7 @@ function shape(tag: string, attributes: Attributes, ...children: (Node | string)
 const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 const known = new Map<string, { colour: string; alpha: number }>();
 
-/** A colour that every program reads, whatever the browser calls it. */
+/** A colour in a format that every program reads, for any format of the browser. */
 function plain(colour: string): { colour: string; alpha: number } {
   const found = known.get(colour);
   if (found) return found;
@@ -46,13 +46,13 @@ function text(content: string, x: number, y: number, attributes: Attributes): SV
   return shape("text", { x, y, ...attributes }, content);
 }
 
-/** What uPlot has worked out for an axis; its types do not tell. */
+/** The computed fields of a uPlot axis, which its types omit. */
 interface Ticks {
   _splits?: (number | null)[] | null;
   _values?: (string | number | null)[] | null;
 }
 
-/** The axes' lines and names, within the plot of this width and height. */
+/** The lines and labels of the axes, within a plot of this width and height. */
 function axes({ plot }: Drawn, width: number, height: number): SVGElement {
   const group = shape("g", { "font-size": 11, fill: plain(ink("--muted")).colour });
   const rule = { stroke: plain(ink("--rule")).colour, "stroke-width": 1 };
@@ -74,7 +74,7 @@ function axes({ plot }: Drawn, width: number, height: number): SVGElement {
   return group;
 }
 
-/** The stretches of a column that a line joins. */
+/** The parts of a column that a line joins. */
 function stretches(plot: uPlot, index: number): string {
   let path = "";
   let open = false;
@@ -124,12 +124,12 @@ function chartShape(context: Context, drawn: Drawn, x: number, y: number): SVGEl
   const { plot } = drawn;
   const [left, top] = [plot.bbox.left / devicePixelRatio, plot.bbox.top / devicePixelRatio];
   const [width, height] = [plot.bbox.width / devicePixelRatio, plot.bbox.height / devicePixelRatio];
-  // A frame of its own cuts off what a zoom has left outside.
+  // A nested frame clips the lines outside a zoomed range.
   const inside = shape("svg", { width, height, overflow: "hidden" }, ...lineShapes(context, drawn));
   return shape("g", { transform: `translate(${x + left} ${y + top})` }, axes(drawn, width, height), inside);
 }
 
-/** A text as it is broken into lines on the screen. */
+/** A text with the line breaks of the screen. */
 function textShapes(node: Text, left: number, top: number): SVGElement[] {
   const parent = node.parentElement;
   if (!parent || !node.data.trim()) return [];
@@ -149,7 +149,7 @@ function textShapes(node: Text, left: number, top: number): SVGElement[] {
   return lines.filter(({ box }) => box.width > 0).map(({ words, box }) => text(words, box.left - left, box.bottom - top - box.height * 0.24, look));
 }
 
-/** Buttons and choices mean nothing in a picture. */
+/** Controls, which a picture omits. */
 const LEFT_OUT = "button, select, input, .choice, .save, .switch, .visually-hidden, script, details:not([open]) > :not(summary)";
 
 function elementShapes(context: Context, element: Element, left: number, top: number): SVGElement[] {
@@ -187,7 +187,7 @@ function elementShapes(context: Context, element: Element, left: number, top: nu
   return shapes;
 }
 
-/** The key to the colours: a picture is often seen without its page. */
+/** The key to the colours, because a picture is often seen without its page. */
 function key(context: Context, width: number): { shapes: SVGElement[]; height: number } {
   let [x, y] = [0, 0];
   const shapes = context.engines.filter((engine) => context.shown(engine)).flatMap((engine) => {
@@ -204,10 +204,10 @@ function key(context: Context, width: number): { shapes: SVGElement[]; height: n
   return { shapes, height: y + 22 };
 }
 
-/** An element of the page with the key above it and, below, what it is of. */
+/** An element of the page, with the key above it and the source of the results below. */
 export function pictureOf(context: Context, element: Element): SVGElement {
   const box = element.getBoundingClientRect();
-  // A table that scrolls is shown whole.
+  // A table that scrolls is shown completely.
   const tables = [...element.querySelectorAll(".scroll")].map((frame) => frame.scrollWidth);
   const [width, body] = [Math.ceil(Math.max(box.width, ...tables)), Math.ceil(box.height)];
   const engines = key(context, width);
@@ -250,7 +250,7 @@ async function save(context: Context, element: Element, kind: "svg" | "png", nam
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Two buttons that save what they stand in: the nearest panel, figure or section. */
+/** Two buttons that save the surrounding panel, figure or section. */
 export function saveButtons(context: Context, name: string, what: string): HTMLElement {
   const button = (kind: "png" | "svg") =>
     h(

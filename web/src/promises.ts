@@ -1,4 +1,4 @@
-// What transactions are promised, how that was kept, and what was left of acknowledged ones after a kill.
+// The guarantees of transactions, the outcomes of their tests, and the acknowledged transactions after a kill.
 
 import type { Context } from "./context";
 import type { Kept, Trial } from "./data";
@@ -7,7 +7,7 @@ import { counted, whole } from "./format";
 import { marker } from "./look";
 import { current } from "./state";
 
-/** The worst first: of several repeats it is shown. */
+/** The worst outcome first. The page shows the worst of several repeats. */
 const OUTCOMES: Kept["outcome"][] = ["broken", "anomaly", "kept"];
 
 const promisesOf = (trial: Trial) => trial.phases.flatMap(({ promises }) => promises ?? []);
@@ -24,7 +24,7 @@ function cell(promise: Kept | undefined): HTMLElement {
   return h("td", { class: verdict, title: promise.seen }, promise.outcome === "broken" ? "broken" : promise.how);
 }
 
-/** What was left after the kill: a row for each engine with its durability, over its repeats. */
+/** The losses after a kill: a row for each engine with its durability, over its repeats. */
 function killsTable(context: Context, engines: { engine: string; trials: Trial[] }[]): HTMLElement | null {
   const killed = engines.map(({ engine, trials }) => ({ engine, trials, found: recoveriesOf(trials) })).filter(({ found }) => found.length > 0);
   if (killed.length === 0) return null;

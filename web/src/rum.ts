@@ -1,4 +1,4 @@
-// Read, update, memory: one dot per repeat on axes that begin at zero.
+// Read, update, memory: one dot per repeat on axes that start at zero.
 
 import type { Context } from "./context";
 import type { PhaseFigures, Row } from "./data";
@@ -21,7 +21,7 @@ const STRIPS: Strip[] = [
   { letter: "Memory", title: "space amplification: bytes on disk per byte of data", metric: "space_amp", pick: (row) => row.run ?? row.load },
 ];
 
-/** Of a suite one row has the load and others have the runs: each is shown where it has figures, or should have. */
+/** In a suite, one row has the load and others have the runs. Each row is shown for its own part. */
 function concerns(context: Context, shown: Strip, row: Row): boolean {
   const isSuite = context.data.summary.rows.some((other) => other.test !== undefined);
   return !isSuite || shown.pick(row) !== null || row.broken.length > 0;

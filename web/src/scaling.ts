@@ -1,4 +1,4 @@
-// The load ladder: figures over the number of clients, where the experiment has several.
+// The load ladder: figures over the number of clients, if the experiment has several.
 
 import { warningsAbout } from "./conditions";
 import type { Context } from "./context";
@@ -11,24 +11,24 @@ import { metricName } from "./names";
 import { opNames } from "./spectrum";
 import { choose, current } from "./state";
 
-/** Below the rates and the times: what an operation costs. */
+/** The cost of an operation, below the rates and the times. */
 export const COSTS = ["cpu_us_per_op", "wkb_per_op_with_drain"];
-/** What the ladder can show in addition to the rates that a workload reports. */
+/** The metrics of the ladder in addition to the rates that a workload reports. */
 const OTHERS = ["ops_per_s", "retries_per_op", "reads_per_op", "host_cpu_percent"];
 
-/** The rates that the workload's specification reports, `tpmC`, then what every workload has. */
+/** The rates of the workload's specification, such as `tpmC`, then the rates of every workload. */
 export function ladderMetrics(context: Context): string[] {
   const present = new Set(context.data.summary.rows.flatMap(({ run }) => Object.entries(run?.metrics ?? {}).flatMap(([name, figure]) => (value(figure.median) === null ? [] : [name]))));
   const rates = [...present].filter((name) => /^tpm[A-Za-z0-9]+(_percent)?$/.test(name)).sort();
   return [...rates, ...OTHERS.filter((name) => present.has(name))];
 }
 
-/** What is drawn first, and its times next to it. */
+/** The selected metric, and the response times next to it. */
 export function chosenMetrics(): [string, string] {
   return [current().ladder, `${current().op}.p99_ms`];
 }
 
-/** The choices of the metric and of the operation whose times are next to it. */
+/** The lists for the metric and for the operation whose times are next to it. */
 export function pickers(context: Context): HTMLElement {
   const [metrics, ops] = [ladderMetrics(context), opNames(context)];
   const metric = choice("metric", metrics.map((name) => ({ value: name, text: metricName(name) })), current().ladder, (ladder) => choose({ ladder }));
@@ -36,14 +36,14 @@ export function pickers(context: Context): HTMLElement {
   return h("div", { class: "choices" }, metrics.length > 1 && metric, ops.length > 1 && operation);
 }
 
-/** The engines in a test of a suite, or all where there is none. */
+/** The engines in a test of a suite, or all engines without a suite. */
 function seriesOf(context: Context, test: string | undefined): Series[] {
   const rows = context.data.summary.rows.filter((row) => row.test === test && row.run !== null && context.shown(row.engine));
   return [...new Set(rows.map((row) => row.engine))].flatMap((engine) => {
     const own = rows.filter((row) => row.engine === engine);
     const [first] = own;
     if (!first) return [];
-    // An engine looks alike in every test.
+    // An engine has the same look in every test.
     const look = test === undefined ? context.look(engine) : lookOf(Math.max(0, context.alone.indexOf(alone(first))));
     return [{ look, points: own.map((row) => ({ at: row.clients, row })) }];
   });

@@ -1,4 +1,4 @@
-// The search for a rate: every probe, the limit of the response time, and the highest rate that kept it.
+// The search for a rate: every probe, the limit of the response time, and the highest rate within the limit.
 
 import { type Line, chart } from "./chart";
 import type { Context } from "./context";
@@ -10,7 +10,7 @@ import { saveButtons } from "./picture";
 
 const LIMIT: Look = { colour: "var(--alarm)", ink: "--alarm", dash: [6, 4], marker: "" };
 
-/** Probes that decided something, by their rates. */
+/** The decisive probes, by their rates. */
 function decided({ probes }: Searched): { rate: number; ms: number; missed: boolean }[] {
   const known = probes.flatMap(({ rate, percentile_ms, found }: Probe) => {
     const ms = value(percentile_ms);

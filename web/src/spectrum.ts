@@ -1,4 +1,4 @@
-// The percentile spectrum: response time over rarity, as HdrHistogram plots it.
+// The percentile spectrum: response time over percentiles, as HdrHistogram plots it.
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
@@ -10,14 +10,14 @@ import { counted } from "./format";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
-/** Nines: 90% is 1, 99% is 2; the middle of the scale is where the tail begins. */
+/** The number of nines: 90% is 1, 99% is 2. The tail begins in the middle of the scale. */
 function nines(percentile: number): number {
   return Math.round(-Math.log10(1 - percentile / 100) * 1000) / 1000;
 }
 
 const NAMED = [0, 50, 75, 90, 99, 99.9, 99.99, 99.999, 99.9999];
 
-/** The percentiles' names, as many as have room; the right ones first, they are the rarer. */
+/** As many labels of percentiles as fit. The right ones have priority, because they are the rarer. */
 function labels(plot: uPlot, splits: number[]): string[] {
   let free = Infinity;
   return splits
@@ -56,7 +56,7 @@ const SERVICE = [
   ["p999_ms", 99.9],
 ] as const;
 
-/** The service times that are known of each engine: hollow points, a dotted line. */
+/** The known service times of each engine: hollow points and a dotted line. */
 function serviceLines(context: Context, op: string): Line[] {
   return context.rows().filter((row) => context.shown(row.engine)).flatMap((row) => {
     const trial = context.data.trials.find(({ engine }) => engine === row.engine);
@@ -70,7 +70,7 @@ function serviceLines(context: Context, op: string): Line[] {
   });
 }
 
-/** Where a spectrum ends early because operations had not ended. */
+/** Spectra that end early because of unfinished operations. */
 function cutOff(context: Context, op: string): HTMLElement | null {
   const found = context.trials().flatMap(({ trial }) => {
     const count = trial.censored?.[op];

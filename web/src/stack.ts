@@ -1,4 +1,4 @@
-// Stacked bars: of what a whole is made, one bar for each row, all on one scale that begins at zero.
+// Stacked bars: the parts of a whole, one bar for each row, all on one scale that starts at zero.
 
 import { h } from "./dom";
 import { RESOLUTION, measured, tick } from "./format";
@@ -12,13 +12,13 @@ export interface Segment {
 export interface Bar {
   head: Node | string;
   segments: Segment[];
-  /** What the whole is held against: a mark on the same scale. */
+  /** The reference for the whole: a mark on the same scale. */
   mark?: { value: number; name: string } | undefined;
-  /** Behind the total. */
+  /** Text after the total. */
   note?: string;
 }
 
-/** A step of 1, 2, 2.5 or 5 times a power of ten that makes at most so many of a length. */
+/** A step of 1, 2, 2.5 or 5 times a power of ten that divides a length into at most this number of parts. */
 export function niceStep(largest: number, most: number): number {
   const rough = largest / most;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -29,13 +29,13 @@ function kindsOf(bars: Bar[]): string[] {
   return [...new Set(bars.flatMap(({ segments }) => segments.map(({ kind }) => kind)))];
 }
 
-/** A colour of the engines', thinned so that text on it can be read; each kind keeps its own. */
+/** A lighter colour of an engine, so that text on it is readable. Each kind has one colour. */
 function paint(kinds: string[], kind: string): string {
   const index = kinds.indexOf(kind);
   return `--kind: var(--e${index % COLOURS}); --thin: ${index < COLOURS ? 38 : 18}%`;
 }
 
-/** A table of bars; `unit` says what is stacked and which way is better. */
+/** A table of bars; `unit` names the stacked quantity and the better direction. */
 export function stack(label: string, rowHead: string, unit: string, bars: Bar[]): HTMLElement {
   const kinds = kindsOf(bars);
   const total = ({ segments }: Bar) => segments.reduce((sum, { value }) => sum + value, 0);

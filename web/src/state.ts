@@ -1,4 +1,4 @@
-// What the reader has chosen. It lives in the URL's hash, so that a link to the
+// The reader's choices. They are stored in the URL's hash, so that a link to the
 // page shows the same view.
 
 export interface State {
@@ -7,14 +7,14 @@ export interface State {
   op: string;
   time: "response" | "service";
   part: "run" | "load";
-  /** What the ladder and the matrix show. */
+  /** The metrics of the ladder and the matrix. */
   ladder: string;
   metric: string;
-  /** Which verdicts are listed. */
+  /** The listed verdicts. */
   judged: "headline" | "all";
-  /** What of the engines' own the timeline shows: `size_bytes`, a debt, a counter. */
+  /** The engines' own gauge in the timeline: `size_bytes`, deferred work, a counter. */
   gauge: string;
-  /** Engines that the charts leave out, joined by commas. */
+  /** Engines that the charts hide, joined by commas. */
   hidden: string;
 }
 
@@ -24,15 +24,15 @@ type Listener = (changed: Set<Key>) => void;
 let state: State;
 let listeners: Listener[] = [];
 let drawing = new AbortController();
-/** What is shown until the reader chooses, rather than the defaults. */
+/** Suggested choices, which replace the defaults until the reader chooses. */
 let suggested: Partial<State> = {};
 
 export function current(): Readonly<State> {
   return state;
 }
 
-/** Reads the hash over the defaults; `accepts` drops what these results do not have. Begun anew, with newer data, nobody
- * listens any more who did before. */
+/** Reads the hash over the defaults; `accepts` drops choices that these results lack. A new start, with newer data,
+ * removes all earlier listeners. */
 export function begin(defaults: State, accepts: (wanted: State) => State): void {
   drawing.abort();
   drawing = new AbortController();
@@ -45,13 +45,13 @@ export function begin(defaults: State, accepts: (wanted: State) => State): void 
 
 let reread: () => State = () => state;
 
-/** Shows something for as long as the reader has chosen nothing. */
+/** Shows a view as long as the reader has made no choice. */
 export function suggest(change: Partial<State>): void {
   suggested = { ...suggested, ...change };
   apply(reread());
 }
 
-/** How to listen until the page is begun anew. */
+/** Listener options that end when the page starts again. */
 export function lasting(): { signal: AbortSignal } {
   return { signal: drawing.signal };
 }

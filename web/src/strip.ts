@@ -1,4 +1,4 @@
-// A strip: one dot per repeat on an axis that begins at zero, a line to the median, for each of several engines.
+// A strip: one dot per repeat on an axis that starts at zero, and a line to the median, for each of several engines.
 
 import { type Figure, numbers, reason, value } from "./data";
 import { h } from "./dom";
@@ -8,16 +8,16 @@ import { type Look, marker } from "./look";
 import { niceStep } from "./stack";
 
 export interface Dots {
-  /** In full, for who points at it. */
+  /** The complete text, for the tooltip. */
   engine: string;
   label: string;
   look: Look;
   figure: Figure | undefined;
 }
 
-/** The strip below its caption; `shown` writes a median. */
+/** The strip below its caption; `shown` formats a median. */
 export function strip(caption: (Node | string)[], all: Dots[], footnotes: Footnotes, shown: (number: number) => string = measured): HTMLElement {
-  // Values that are indistinguishable from zero must not fill the axis.
+  // Values that cannot be distinguished from zero must not fill the axis.
   const largest = Math.max(...all.flatMap(({ figure }) => numbers(figure)), 5 * RESOLUTION);
   const by = niceStep(largest, 4);
   const end = Math.max(by, Math.ceil((largest * 1.02) / by) * by);

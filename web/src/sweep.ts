@@ -1,4 +1,4 @@
-// Figures over a setting of which the experiment has a list of numbers, and where engines cross.
+// Figures over a setting with a list of numbers, and the points where engines cross.
 
 import type { Line } from "./chart";
 import type { Context } from "./context";
@@ -10,7 +10,7 @@ import { type Look, lookOf, marker } from "./look";
 import { metricName } from "./names";
 import { COSTS, chosenMetrics, pickers } from "./scaling";
 
-/** Fewer values are a comparison, no sweep. */
+/** The minimum number of values of a sweep. */
 const FEWEST = 3;
 const SIZES: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 const MARK: Look = { colour: "var(--ink)", ink: "--ink", dash: [], marker: "" };
@@ -19,27 +19,27 @@ interface Swept {
   key: string;
   /** The engines without the setting. */
   names: string[];
-  /** Each engine's series and its number, with its text. */
+  /** The series, the number and the text of each engine. */
   of: Map<string, { name: string; at: number; text: string }>;
 }
 
 interface Crossing {
   names: [string, string];
   at: number;
-  /** Where the bands of the two are apart on either side; null beyond the swept values. */
+  /** The points on either side from which the bands are separate; null beyond the swept values. */
   from: number | null;
   to: number | null;
   y: number;
 }
 
-/** `innodb[cache=1GiB,page_size=4k]` as its name and its settings. */
+/** Splits `innodb[cache=1GiB,page_size=4k]` into its name and its settings. */
 function parts(engine: string): { base: string; options: [string, string][] } {
   const [, base, list] = /^([^[]*)\[(.*)\]$/.exec(engine) ?? [];
   if (base === undefined || list === undefined) return { base: engine, options: [] };
   return { base, options: list.split(",").map((option) => option.split("=", 2) as [string, string]) };
 }
 
-/** The number of a setting: `4k`, `1GiB`, `0.5`; a cache may be written as a share of the data. */
+/** The number of a setting: `4k`, `1GiB`, `0.5`. A cache can be a share of the data. */
 function numberOf(context: Context, engine: string, key: string, text: string): number | null {
   if (key === "cache") return context.data.trials.find((trial) => trial.engine.startsWith(engine))?.cache_bytes ?? null;
   const [, digits, unit] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text) ?? [];
@@ -47,7 +47,7 @@ function numberOf(context: Context, engine: string, key: string, text: string): 
   return at > 0 ? at : null;
 }
 
-/** The settings that have lists of numbers. */
+/** The settings with lists of numbers. */
 function sweptIn(context: Context): Swept[] {
   const engines = context.alone.map((engine) => ({ engine, ...parts(engine) }));
   const keys = [...new Set(engines.flatMap(({ options }) => options.map(([key]) => key)))];
@@ -75,7 +75,7 @@ function seriesOf(context: Context, { names, of }: Swept, rows: Row[]): (Series 
   });
 }
 
-/** Where a quantity along the steps passes zero, between the first two of its values that have different signs. */
+/** The point where a quantity passes zero, between its first two values with different signs. */
 function zero(steps: number[], values: number[]): number | null {
   for (let index = 1; index < steps.length; index += 1) {
     const [x0, x1, y0, y1] = [steps[index - 1] ?? 0, steps[index] ?? 0, values[index - 1] ?? NaN, values[index] ?? NaN];
@@ -85,7 +85,7 @@ function zero(steps: number[], values: number[]): number | null {
   return null;
 }
 
-/** The place where the ratio of two series passes one, and from where to where the repeats' bands leave it open. */
+/** The point where the ratio of two series passes one, and the interval in which the repeats' bands overlap. */
 function crossing(one: Series & { name: string }, other: Series & { name: string }, metric: string): Crossing[] {
   const both = one.points.flatMap(({ at, row }) => {
     const [a, b] = [row, other.points.find((point) => point.at === at)?.row].map((found) => figureOf(found, metric));

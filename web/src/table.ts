@@ -1,5 +1,5 @@
-// Tables of figures per engine: the absolute value, its length from zero, and
-// its ratio to the baseline.
+// Tables of figures per engine: the absolute value, a bar from zero, and its
+// ratio to the baseline.
 
 import type { Context } from "./context";
 import { type Figure, type PhaseFigures, type Ratio, type Row, alone, numbers, reason, value } from "./data";
@@ -12,9 +12,9 @@ import { choose, current } from "./state";
 export interface Column {
   head: string;
   metric: string;
-  /** A unit in place of the metric's own; of a size, what follows it: `MB on disk`. */
+  /** A unit that replaces the metric's own; for a size, the words after it: `MB on disk`. */
   unit?: string;
-  /** A share of the column before it: no contest of its own. */
+  /** A share of the previous column, which has no winner of its own. */
   share?: boolean;
 }
 
@@ -29,7 +29,7 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
     change: () => choose({ baseline: alone(row) }),
   });
   const unsound = row.unsound ?? [];
-  // What a proof has found weighs more than that one was cut off.
+  // A failed verification is more serious than an interrupted one.
   const isBroken = row.broken.length > 0 || unsound.some(({ proof }) => proof !== "cut-off");
   const reasons = [...unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`), ...(row.run?.notes ?? [])].join("; ");
   const words = isBroken ? "data inconsistent" : unsound.length > 0 ? "verification cut off" : row.run?.partial ? "partial figures" : "";
@@ -52,7 +52,7 @@ export function figureTable(
   const footnotes = new Footnotes();
   const median = (row: Row, column: Column) => value(pick(row)?.metrics[column.metric]?.median);
   const isSize = (column: Column) => context.unit(column.metric) === "B";
-  // What was freed is as large as what was added.
+  // Negative sizes count by their absolute value.
   const size = sizeUnit(Math.max(0, ...columns.filter(isSize).flatMap((column) => rows.map((row) => Math.abs(median(row, column) ?? 0)))));
   const heads = columns.map((column) => {
     const own = column.unit ?? context.unit(column.metric);
@@ -60,7 +60,7 @@ export function figureTable(
     return h("th", { scope: "col", title: context.help(column.metric) }, column.head, h("span", { class: "unit" }, unit));
   });
   const body = rows.map((row) => {
-    // The tests of a suite are each a contest of its own.
+    // Each test of a suite is a separate comparison.
     const peers = rows.filter((other) => other.test === row.test);
     const base = peers.find((other) => alone(other) === current().baseline);
     const cells = columns.map((column) => {
@@ -89,7 +89,7 @@ export function figureTable(
   return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list(), list);
 }
 
-/** Whether the exact test finds every other engine worse: nothing wins by its median alone. */
+/** Whether the exact test finds every other engine worse. A median alone does not decide. */
 function isBest(context: Context, rows: Row[], row: Row, column: Column): boolean {
   if (column.share || context.better(column.metric) === "neither" || !context.keepsData(row.engine)) return false;
   const others = rows.filter((other) => other !== row && context.keepsData(other.engine));
@@ -98,13 +98,13 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
   return others.length > 0 && others.every((other) => context.over(row, other, column.metric)?.change === "worse");
 }
 
-/** Why nothing is decided: by the repeats, or because some of them lack the figure. */
+/** The reason for an open verdict: the noise of the repeats, or repeats without the figure. */
 function undecided(judged: Ratio, interval: string | false, more: string): string {
   if (judged.lacking !== undefined) return judged.lacking;
   return `the repeats do not decide${interval ? ` (${interval})` : ""}${more}`;
 }
 
-/** What may be concluded from a ratio, in a few words: its interval once it is decided. */
+/** The conclusion from a ratio, in a few words; its interval if it is decided. */
 function conclusion(judged: Ratio | undefined): HTMLElement | false {
   if (judged === undefined) return false;
   const [low, high] = [value(judged.low), value(judged.high)];
@@ -127,24 +127,24 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
 interface Cell {
   /** The number in its column's unit. */
   shown: (number: number) => string;
-  /** The number with all that is known of it. */
+  /** The number with all its digits. */
   whole: (number: number) => string;
-  /** The baseline's number; null where there is nothing to compare. */
+  /** The baseline's number; null if there is nothing to compare. */
   base: number | null | undefined;
-  /** Its ratio to the baseline with its verdict, where the loops have one. */
+  /** The ratio to the baseline with its verdict, if the loops have one. */
   judged: Ratio | undefined;
   largest: number;
   best: boolean;
 }
 
-/** `head` names it where a narrow screen shows each engine as a card of its own. */
+/** `head` names the cell on a narrow screen, which shows each engine as a card. */
 function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefined, { shown, whole, base, judged, largest, best }: Cell): HTMLElement {
   const median = value(figure?.median);
   if (median === null) return h("td", { "data-head": head }, footnotes.dash(reason(figure?.median)));
   const repeats = numbers(figure).map(whole);
   const starts = (figure?.starts ?? []).map((of) => of.map((start) => (value(start) === null ? "–" : whole(value(start) ?? 0))).join(" and "));
   const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}${starts.length > 0 ? `; their starts: ${starts.join(", ")}` : ""}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
-  // Below zero there is no length, and no ratio.
+  // Negative values have no bar and no ratio.
   const share = largest >= RESOLUTION ? Math.max(0, Math.min(100, (100 * median) / largest)) : 0;
   const relative = base && base >= RESOLUTION && median >= 0 ? ratio(median / base) : null;
   return h(
@@ -157,7 +157,7 @@ function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefin
   );
 }
 
-/** How far the repeats of each engine lie apart. */
+/** The spread of the repeats of each engine. */
 export function spreadTable(context: Context, columns: Column[], pick: (row: Row) => PhaseFigures | null): HTMLElement | null {
   const rows = context.rows().filter((row) => (pick(row)?.repeats.length ?? 0) > 1);
   if (rows.length === 0) return null;

@@ -1,4 +1,4 @@
-// Throughput against latency: what a rate costs in time, and where more is offered than served.
+// Throughput against latency: the response time at each rate, and rates that were not reached.
 
 import { type Line, chart } from "./chart";
 import { warningsAbout } from "./conditions";
@@ -15,7 +15,7 @@ const PERCENTILES = [
   { name: "p999_ms", title: "99.9th percentile" },
 ] as const;
 
-/** Below this share of what was offered the rate was missed: as the warning `target-missed` has it. */
+/** Below this share of the offered rate, the rate was missed, as for the warning `target-missed`. */
 const MISSED = 0.95;
 
 function missed(row: Row, trial: Trial | undefined, rate: number): boolean {
@@ -23,7 +23,7 @@ function missed(row: Row, trial: Trial | undefined, rate: number): boolean {
   return offered !== null && offered !== undefined && rate < MISSED * offered;
 }
 
-/** One point for each number of clients, in their order. */
+/** One point for each number of clients, in order. */
 function lines(context: Context, op: string, percentile: string): Line[] {
   const rows = context.data.summary.rows.filter((row) => row.run !== null && context.shown(row.engine));
   return [...new Set(rows.map(({ engine }) => engine))].flatMap((engine) => {

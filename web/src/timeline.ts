@@ -1,4 +1,4 @@
-// The timeline: what happened second by second, all engines on the same clock.
+// The timeline: the metrics second by second, with all engines on the same time axis.
 
 import type uPlot from "uplot";
 import { type Line, chart, ink } from "./chart";
@@ -20,7 +20,7 @@ interface Panel {
   unit: string;
   height: number;
   logarithmic?: boolean;
-  /** Left out where no trial has it: results of older versions lack it. */
+  /** Omitted if no trial has the series, for example in results of older versions. */
   optional?: boolean;
 }
 
@@ -67,7 +67,7 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
       if (x.at(-1) === place) return;
       x.push(place);
       const value = values[index] ?? null;
-      // Nothing has no place on a logarithmic scale, and no client works in the drain, so that its zero is no rate.
+      // Zero does not fit a logarithmic scale. No client works in the drain, so a zero there is not a rate.
       const isNone = value === 0 && (logarithmic || (series === "ops_per_s" && isDrain(at - origin)));
       y.push(isNone ? null : value);
     });
@@ -75,7 +75,7 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
   });
 }
 
-/** Loads end when they end: a mark above the plot says where each engine's did. */
+/** Loads end at different times, so a mark above the plot shows each engine's end. */
 function loadEnds(context: Context): uPlot.Hooks.Arrays {
   const mains = context.trials().filter(({ main }) => main);
   return {
@@ -99,7 +99,7 @@ function loadEnds(context: Context): uPlot.Hooks.Arrays {
   };
 }
 
-/** Where a metric's level changed within the loops of an engine's median repeat: a line in its colour. */
+/** The changes of a metric's level within the loops of an engine's median repeat, as lines in its colour. */
 function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
   const mains = context.trials().filter(({ main }) => main);
   const marks = mains.flatMap(({ trial }) => {
@@ -130,7 +130,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
   };
 }
 
-/** Seconds of warmup and loops in which nothing ended though nobody was suspended: a mark on the axis, in the engine's colour. */
+/** Seconds of warmup and loops without a finished operation and without a pause: marks on the axis in the engine's colour. */
 function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
   const marks = found.flatMap(({ trial, main, x, y }) => {
     const serving = spans(trial).filter(([name]) => name === "warmup" || name.startsWith("loop"));
@@ -138,7 +138,7 @@ function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
     const suspended = trial.timeline.suspended ?? [];
     const isStall = (at: number) =>
       serving.some(([, from, until]) => at >= from && at < until - 1) && !suspended.some(([from, until]) => at + origin >= from - 1 && at + origin < until);
-    // Of shorter intervals than a second one without an operation is none yet.
+    // If intervals are shorter than a second, one without an operation is not yet a stall.
     const isSecond = (from: number) => x.every((at, index) => at < from || at >= from + 0.95 || y[index] === 0);
     return main ? x.filter((at, index) => y[index] === 0 && isStall(at) && isSecond(at)).map((at) => ({ at, ink: context.look(trial.engine).ink })) : [];
   });
@@ -162,7 +162,7 @@ function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
 
 const STALLS = " A triangle on the first chart's axis is a second in which no operation ended.";
 
-/** Where a trial was suspended: a band of warning, named once where there is room. */
+/** The pauses of a trial: bands in a warning colour, with a label if it fits. */
 function suspensions(context: Context): (plot: uPlot) => void {
   const stretches = context.trials().flatMap(({ trial }) => {
     const load = current().part === "load";
@@ -193,7 +193,7 @@ function suspensions(context: Context): (plot: uPlot) => void {
   };
 }
 
-/** Every other phase lies on a faint band, and those without clients are hatched; names stand in the first panel. */
+/** Every second phase has a faint band, and phases without clients are hatched. The first panel has their names. */
 function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
   return {
     drawClear: [
@@ -211,7 +211,7 @@ function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
           if (IDLE.has(name)) hatch(ctx, left, bbox.top, right - left, bbox.height);
           else if (index % 2 === 0) ctx.fillRect(left, bbox.top, right - left, bbox.height);
           if (!named) return;
-          // The last phase, the drain, is often short: its name ends where it does.
+          // The last phase, the drain, is often short, so its name ends at its end.
           const last = index === phases.length - 1;
           const fits = ctx.measureText(name).width + 8 * devicePixelRatio < right - left;
           ctx.fillStyle = ink("--muted");
@@ -307,7 +307,7 @@ export function timelineSection(context: Context): HTMLElement {
   const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
   const spacings = context.trials().map(({ trial }) => spacing(shownAt(trial)));
   const apart = Math.min(...spacings, 1);
-  // The load and the run are thinned apart from each other: a pair of points lies in each of so many seconds.
+  // The load and the run are thinned separately. Each `bucket_s` seconds become a pair of points.
   const pairs = context.trials().flatMap(({ trial }, index) => (trial.timeline.bucket_s !== null && (spacings[index] ?? 0) > 0.4 * trial.timeline.bucket_s ? [trial.timeline.bucket_s] : []));
   const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
   const repeated = context.trials().some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others." : "";
@@ -335,7 +335,7 @@ export function timelineSection(context: Context): HTMLElement {
     switcher,
     ...panels.flatMap((shown, index) => {
       const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);
-      // What the engines did beside stands right below what became of the operations meanwhile.
+      // The background work of the engines is directly below the operations.
       const beside = index === 0 ? marksPanel(context, Math.max(...phases.map(([, , to]) => to), 1)) : null;
       return beside ? [drawn, beside] : [drawn];
     }),

@@ -1,4 +1,4 @@
-// The verdicts: the change with its interval over the repeats, the noise, and what would decide.
+// The verdicts: the change with its interval over the repeats, the noise, and the repeats that would decide.
 
 import type { Context } from "./context";
 import { type Change, type Ratio, type Row, alone, figureOf, together, value } from "./data";
@@ -11,13 +11,13 @@ import { choose, current } from "./state";
 
 const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "single-run": "single run", void: "void" };
 
-/** A verdict with what it holds for. */
+/** A verdict with its scope. */
 function verdictWords({ change, scope }: Ratio): string {
   const decided = change === "better" || change === "worse" || change === "same" || change === "differs";
   return decided && scope === "this-load" ? `${WORDS[change]} for this load` : WORDS[change];
 }
 
-/** Beyond tenfold a factor is easier to read than a percentage. */
+/** Above this factor, a factor is easier to read than a percentage. */
 const TENFOLD = 10;
 
 /** `+8.0%`, `−95.5%`, `×14.2`. */
@@ -30,10 +30,10 @@ export function changed(factor: number): string {
   return `${share < 0 ? "−" : "+"}${text}%`;
 }
 
-/** A cell that a narrow screen names by its column. */
+/** A cell that is named by its column on a narrow screen. */
 const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", { "data-head": head }, ...content);
 
-/** How many more repeats would decide it, or why none would. */
+/** The number of repeats that would decide it, or the reason why none would. */
 function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
   if (lacking !== undefined) return lacking;
   if (change === "single-run") return "unknown";

@@ -1,5 +1,5 @@
-// Numbers and units look the same in the page and in the terminal's tables: `crates/report/src/format.rs` is held to the
-// same cases. The page puts thin spaces between thousands, which are left out here.
+// Numbers and units look the same in the page and in the terminal's tables: `crates/report/src/format.rs` is tested with
+// the same cases. The tests remove the thin spaces that the page inserts between thousands.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";

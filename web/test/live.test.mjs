@@ -1,5 +1,5 @@
-// The live page during a real run, in a real browser, and the library of results. Needs the program (RUMBA_BIN=FILE) and
-// skips without; `make web` builds it.
+// The live page during a real run, in a real browser, and the library of results. The tests need the program
+// (RUMBA_BIN=FILE), and are skipped without it; `make web` builds it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { after, afterEach, before, test } from "node:test";
 import { launch } from "../scripts/browser.mjs";
 
 const program = process.env.RUMBA_BIN;
-const skip = program ? false : "no program: RUMBA_BIN=FILE, the rumba to run";
+const skip = program ? false : "no program: set RUMBA_BIN=FILE to the path of rumba";
 
 let browser;
 let place;
@@ -54,7 +54,7 @@ function start(args, channel) {
 const sets = ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].flatMap((set) => ["--set", set]);
 const run = (out) => start(["run", "linkbench", "--engine", "lmdb", "--out", `results/${out}`, "--live", ...sets], "stderr");
 
-/** A tab whose script's errors and requests to elsewhere fail the test that reads them. */
+/** Opens a tab, and collects errors of its scripts and requests to other hosts as problems. */
 async function open(address, options = {}) {
   const context = await browser.newContext(options);
   contexts.push(context);
@@ -70,7 +70,7 @@ async function open(address, options = {}) {
   return { tab, problems };
 }
 
-/** How many seconds the timeline has drawn, as the page's own data has it. */
+/** The number of charts in the timeline. */
 const charts = (tab) => tab.locator("#timeline canvas").count();
 
 test("the live page fills during a run, and its stop button ends the run", { skip }, async () => {
@@ -80,13 +80,13 @@ test("the live page fills during a run, and its stop button ends the run", { ski
   await tab.locator("#live", { hasText: "operations per second" }).waitFor();
   assert.match(await tab.locator("#live").innerText(), /Trial 1 of 1: lmdb, 2 clients, repeat 1/);
   assert.match(await tab.locator("#live .left").innerText(), /left, until \d\d:\d\d/);
-  // The run's part of the timeline is drawn as soon as there are seconds of it.
+  // The run's part of the timeline is drawn after its first seconds.
   await tab.waitForFunction(() => document.querySelectorAll("#timeline canvas").length >= 4);
   assert.ok((await charts(tab)) >= 4);
   const rows = tab.locator("#load .figures tbody tr");
-  assert.equal(await rows.count(), 1, "the load's figures are there while its trial runs");
-  assert.equal(await tab.locator("#problems").count(), 0, "a trial that runs has not failed");
-  // From here on no request is answered: the result must come with the events that the page listens to.
+  assert.equal(await rows.count(), 1, "the load's figures are shown while its trial runs");
+  assert.equal(await tab.locator("#problems").count(), 0, "a running trial has not failed");
+  // From here on, requests get no response, so the result must come with the events.
   await tab.route("**/live/data", () => {});
   tab.once("dialog", (dialog) => dialog.accept());
   await tab.locator("#live .stop").click();
@@ -99,7 +99,7 @@ test("the live page fills during a run, and its stop button ends the run", { ski
   assert.equal(record.status.state, "interrupted");
 });
 
-test("redrawing takes neither the focus nor the place nor what was opened, and can be paused", { skip }, async () => {
+test("redrawing keeps focus, position and open details, and can be paused", { skip }, async () => {
   const { address, child, ended } = run("redrawn");
   const { tab, problems } = await open(await address, { colorScheme: "dark", viewport: { width: 375, height: 800 } });
   await tab.locator("#load .figures").waitFor();
@@ -120,32 +120,32 @@ test("redrawing takes neither the focus nor the place nor what was opened, and c
     wide: document.documentElement.scrollWidth - innerWidth,
   }));
   assert.deepEqual(kept, { focus: true, open: true, wide: 0 });
-  assert.ok(Math.abs((await top()) - before) <= 1, `${await top()} where it was at ${before}`);
+  assert.ok(Math.abs((await top()) - before) <= 1, `${await top()} instead of ${before}`);
   await tab.locator("#live button", { hasText: "Pause" }).click();
   const grown = tab.waitForResponse((response) => response.url().endsWith("/live/data"), { timeout: 4000 });
-  assert.equal(await grown.then(() => "asked", () => "not asked"), "not asked");
+  assert.equal(await grown.then(() => "requested", () => "not requested"), "not requested");
   child.kill("SIGINT");
   assert.equal(await ended, 130);
   assert.deepEqual(problems, []);
 });
 
-/** Holds the page's requests back from now on, until `release` is called; `asked` is when the first has come. */
+/** Delays the page's requests until `release` is called. `requested` resolves at the first request. */
 async function hold(tab, pattern) {
   let [release, came] = [];
   const released = new Promise((resolve) => (release = resolve));
-  const asked = new Promise((resolve) => (came = resolve));
+  const requested = new Promise((resolve) => (came = resolve));
   await tab.route(pattern, (route) => {
     came();
     return released.then(() => route.continue());
   });
-  return { asked, release };
+  return { requested, release };
 }
 
 test("redrawing keeps focus and open lists, and no press blocks it", { skip }, async () => {
   const { address, child, ended } = run("grown");
   const { tab, problems } = await open(await address);
   await tab.locator("#load .figures tbody tr").first().waitFor();
-  // Other engines as they begin: each puts its button in front of the baseline's list.
+  // Each additional engine inserts its button before the baseline's list.
   let others = ["b"];
   await tab.route("**/live/data", async (route) => {
     const response = await route.fetch();
@@ -161,7 +161,7 @@ test("redrawing keeps focus and open lists, and no press blocks it", { skip }, a
   await tab.waitForFunction(() => document.querySelectorAll(".toolbar .key button").length === 4);
   const focused = () => tab.evaluate(() => document.activeElement?.closest(".choice")?.firstElementChild?.textContent);
   assert.equal(await focused(), "baseline");
-  // A menu that opened at the press takes the release; the next movement shows that nothing is held down.
+  // A menu that opened at the press consumes the release. The next movement shows that no button is pressed.
   await tab.evaluate(() => dispatchEvent(new PointerEvent("pointerdown", { buttons: 2 })));
   others = ["b"];
   await tab.mouse.move(40, 40);
@@ -170,9 +170,9 @@ test("redrawing keeps focus and open lists, and no press blocks it", { skip }, a
   assert.equal(await baseline.evaluate((select) => select.matches(":open")), true);
   await baseline.evaluate((select) => (select.dataset.old = ""));
   others = ["b", "a"];
-  // Longer than the pause between two drawings.
+  // This is longer than the pause between two redraws.
   await new Promise((resolve) => setTimeout(resolve, 4000));
-  assert.equal(await baseline.getAttribute("data-old"), "", "a list that is open is not taken away");
+  assert.equal(await baseline.getAttribute("data-old"), "", "an open list stays");
   await tab.keyboard.press("ArrowDown");
   await tab.keyboard.press("Enter");
   assert.match(new URL(tab.url()).hash, /baseline=b/);
@@ -195,8 +195,8 @@ test("a polled page shows a lost connection, and its end if paused", { skip }, a
   await bar.filter({ hasText: "Connection lost" }).waitFor();
   await tab.unroute("**/watched/data");
   await bar.filter({ hasNotText: "Connection lost" }).waitFor();
-  const { asked, release } = await hold(tab, "**/watched/data");
-  await asked;
+  const { requested, release } = await hold(tab, "**/watched/data");
+  await requested;
   await bar.locator("button", { hasText: "Pause" }).click();
   watched.child.kill("SIGINT");
   assert.equal(await watched.ended, 130);
@@ -219,7 +219,7 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   await tab.keyboard.press("Enter");
   await tab.locator("p", { hasText: `1 of ${all} results` }).waitFor();
   await tab.locator("button", { hasText: "note" }).first().focus();
-  // As fast as keys can come: whoever types need not wait for anything.
+  // The keys come without pauses, because a reader need not wait.
   await tab.keyboard.press("Enter");
   await tab.keyboard.type("upgrade");
   await tab.keyboard.press("Enter");
@@ -235,7 +235,7 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   assert.deepEqual(problems, []);
 });
 
-test("what was sampled is a flame graph that a click enlarges", { skip }, async () => {
+test("samples are a flame graph that a click enlarges", { skip }, async () => {
   const stacks = "client 1;main;get 60\nclient 2;main;put;write 30\nidle;wait 10\n";
   writeFileSync(join(place, "results/stopped/trials/001-lmdb-c2-r1/stacks.folded"), stacks);
   const { address, child, ended } = start(["serve"], "stdout");

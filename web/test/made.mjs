@@ -1,13 +1,13 @@
-// Results that no sample page has, made of one that has a ladder.
+// Results that the sample pages lack, derived from the page with a ladder.
 
-/** A figure and its repeats, its interval and its times by this factor. */
+/** A figure with its repeats and its interval, multiplied by this factor. */
 function scaled(figure, factor) {
   const by = (number) => (typeof number === "number" ? number * factor : number);
   const centre = figure.centre && { ...figure.centre, low: by(figure.centre.low), high: by(figure.centre.high) };
   return { ...figure, median: by(figure.median), values: figure.values.map(by), ...(centre && { centre }) };
 }
 
-/** Two engines over six page sizes: the first slows down as they grow, the second stays, so that they cross at 16k. */
+/** Two engines over six page sizes: the first slows down with larger pages, the second does not, so they cross at 16k. */
 export function sweep(data) {
   const sizes = ["2k", "4k", "8k", "16k", "32k", "64k"];
   const [rows, trials] = [[], []];
@@ -25,7 +25,7 @@ export function sweep(data) {
   Object.assign(data, { trials, verdicts: [], labels: {}, baseline: rows[0].engine });
 }
 
-/** A search for a rate by two engines, the second of which found none. */
+/** A search for a rate with two engines; the second one found none. */
 export function search(data) {
   const probe = (rate, percentile_ms, found) => ({ rate, percentile_ms, found });
   const goal = { clients: 64, search: { percentile: "p99", limit_ms: 10 }, ended: true };

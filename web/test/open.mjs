@@ -1,6 +1,6 @@
-// Opens pages for the tests. They need one (RUMBA_PAGE=FILE, from
-// `cargo run -p rumba-report --example sample -- FILE`), and skip without; `make web` makes it, and beside it
-// `ladder.html`, `suite.html`, `proof.html` and `hour.html` (the same command with a second argument).
+// Opens pages for the tests. They need a page (RUMBA_PAGE=FILE, from
+// `cargo run -p rumba-report --example sample -- FILE`), and are skipped without it. `make web` makes it, with `ladder.html`,
+// `suite.html`, `proof.html` and `hour.html` in the same directory (the same command with a second argument).
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,12 +8,12 @@ import { pathToFileURL } from "node:url";
 import { launch } from "../scripts/browser.mjs";
 
 export const page = process.env.RUMBA_PAGE;
-export const skip = page ? false : "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
+export const skip = page ? false : "no page: set RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
 
-/** A page of another kind, beside the first. */
-export function beside(kind) {
+/** A page of another kind, in the directory of the first. */
+export function pageOf(kind) {
   const file = join(dirname(page ?? ""), `${kind}.html`);
-  const missing = `no page: ${kind}.html beside RUMBA_PAGE, from cargo run -p rumba-report --example sample -- FILE ${kind}`;
+  const missing = `no page: ${kind}.html in the directory of RUMBA_PAGE, from cargo run -p rumba-report --example sample -- FILE ${kind}`;
   return { file, skip: page && existsSync(file) ? false : missing };
 }
 
@@ -25,7 +25,7 @@ export const dataOf = (file) => JSON.parse(ISLAND.exec(readFileSync(file, "utf8"
 let altered_in;
 process.on("exit", () => altered_in && rmSync(altered_in, { recursive: true }));
 
-/** A page with other data: what `change` makes of a page's own. */
+/** A page whose data `change` has modified. */
 export function altered(file, change) {
   const data = dataOf(file);
   change(data);
@@ -36,7 +36,7 @@ export function altered(file, change) {
   return other;
 }
 
-/** One browser for the tests of a file. */
+/** Opens pages in one browser for the tests of a file. */
 export function opener() {
   let browser;
   return {
@@ -44,7 +44,7 @@ export function opener() {
       if (!skip) browser = await launch();
     },
     stop: () => browser?.close(),
-    /** A page opened from disk, offline; errors of its script and requests fail the test that reads them. */
+    /** Opens a page from disk, offline, and collects errors of its scripts and requests as problems. */
     async open(options = {}, hash = "", file = page) {
       const context = await browser.newContext({ offline: true, ...options });
       const tab = await context.newPage();

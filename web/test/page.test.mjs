@@ -7,7 +7,7 @@ const { start, stop, open } = opener();
 before(start);
 after(stop);
 
-/** Charts are drawn in the frame after a choice; this waits for as many as there must be. */
+/** Waits for this number of charts, because charts are drawn in the frame after a choice. */
 const charts = (tab, count) =>
   tab.waitForFunction((wanted) => document.querySelectorAll("#timeline canvas").length === wanted, count);
 
@@ -32,7 +32,7 @@ test("a click on a row makes it the baseline, and the link keeps it", { skip }, 
   assert.deepEqual(await ratios(again), await ratios(tab));
 });
 
-test("below a ratio stands its interval once it is decided, and in words where it is not", { skip }, async () => {
+test("a decided ratio has its interval below it, an undecided one has words", { skip }, async () => {
   const { tab } = await open();
   const { baseline, verdicts } = await tab.evaluate(() => {
     const data = JSON.parse(document.getElementById("data").textContent);
@@ -58,7 +58,7 @@ test("below a ratio stands its interval once it is decided, and in words where i
   const seen = new Set();
   for (const { engine, ratio, words, title, kind } of rows) {
     if (engine === baseline) {
-      assert.deepEqual([ratio, words], ["1.00×", undefined], "nothing is concluded about the baseline itself");
+      assert.deepEqual([ratio, words], ["1.00×", undefined], "the baseline has no conclusion");
       continue;
     }
     const judged = verdicts[engine];
@@ -73,10 +73,10 @@ test("below a ratio stands its interval once it is decided, and in words where i
       assert.match(title, /the repeats do not decide.*1 more repeat would probably decide/);
     }
   }
-  assert.deepEqual(seen, new Set(["worse", "undecided"]), "the sample has both");
+  assert.deepEqual(seen, new Set(["worse", "undecided"]), "the sample has both kinds");
 });
 
-test("it says what the repeats started from, and how often verdicts err", { skip }, async () => {
+test("the page reports the loads of the repeats and the error rates of verdicts", { skip }, async () => {
   const { tab } = await open();
   assert.match(await tab.locator("header .ran").textContent(), / · 4 repeats, each from its own load$/);
   const rates = await tab.locator("#cost .rates").textContent();
@@ -84,13 +84,13 @@ test("it says what the repeats started from, and how often verdicts err", { skip
   assert.match(rates, /All other columns together have a false discovery rate of 5%/);
 });
 
-test("what is too small to measure wins nothing and is nobody's measure", { skip }, async () => {
+test("a figure below the resolution has no winner and no ratio", { skip }, async () => {
   const { tab } = await open();
   const changed = await tab.evaluate(() => {
     const island = document.getElementById("data");
     const data = JSON.parse(island.textContent);
     for (const row of data.summary.rows) row.run.metrics.reads_per_op.median = 0.0001 * (1 + row.engine.length);
-    // The first engine is found better than all others in both.
+    // The first engine is better than all others in both metrics.
     const first = data.summary.relative.find(({ baseline }) => baseline === data.summary.rows[0].engine);
     const both = first.rows.flatMap(({ metrics }) => metrics).filter(({ metric }) => ["ops_per_s", "reads_per_op"].includes(metric));
     for (const ratio of both) ratio.change = "worse";
@@ -105,12 +105,12 @@ test("what is too small to measure wins nothing and is nobody's measure", { skip
   assert.equal(await tab.locator("#cost .figures td.best:nth-child(2)").count(), 1);
 });
 
-test("a logarithmic axis ends whatever the smallest figure is", { skip }, async () => {
+test("a logarithmic axis ends for every smallest figure", { skip }, async () => {
   const { tab } = await open();
   const changed = await tab.evaluate(() => {
     const island = document.getElementById("data");
     const data = JSON.parse(island.textContent);
-    // From 0.009792 upwards uPlot counted its lines past the decade and for ever.
+    // From 0.009792, uPlot stepped over the decade and counted its lines forever.
     for (const { timeline } of data.trials) {
       const p99 = timeline.series.find(({ name }) => name === "p99_ms");
       p99.values = timeline.at_s.map((_, index) => (index % 2 === 0 ? 0.01152 : 45.4));
@@ -124,7 +124,7 @@ test("a logarithmic axis ends whatever the smallest figure is", { skip }, async 
   assert.deepEqual(problems, []);
 });
 
-test("a verification that was cut off is not told as broken data", { skip }, async () => {
+test("an interrupted verification is not shown as inconsistent data", { skip }, async () => {
   for (const [proof, flag] of [["cut-off", "verification cut off"], ["failed", "data inconsistent"]]) {
     const { tab } = await open();
     const changed = await tab.evaluate((proof) => {
@@ -190,7 +190,7 @@ test("on a phone and on paper nothing is wider than the page, in both schemes", 
     assert.notEqual(paper, ink);
     await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
     const charts = await tab.locator(".uplot").evaluateAll((all) => all.map((chart) => chart.clientWidth));
-    assert.ok(charts.every((width) => width === 660), `${charts} do not fit the paper`);
+    assert.ok(charts.every((width) => width === 660), `${charts} do not fit on paper`);
     await tab.emulateMedia({ media: "print" });
     assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
     assert.deepEqual(problems, []);

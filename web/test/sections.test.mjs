@@ -1,16 +1,16 @@
-// The way around the page, and the views that an experiment of a certain kind has: at 1280 and 390 pixels, light and dark.
+// Navigation, and the views of certain kinds of experiments: at 1280 and 390 pixels, light and dark.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { altered, beside, opener } from "./open.mjs";
+import { altered, opener, pageOf } from "./open.mjs";
 import * as made from "./made.mjs";
 
 const { start, stop, open } = opener();
 before(start);
 after(stop);
 
-const { file: ladder, skip } = beside("ladder");
-const { file: suite, skip: noSuite } = beside("suite");
+const { file: ladder, skip } = pageOf("ladder");
+const { file: suite, skip: noSuite } = pageOf("suite");
 const SCREENS = [1280, 390].flatMap((width) => ["light", "dark"].map((colorScheme) => ({ colorScheme, viewport: { width, height: 900 } })));
 
 test("each view fits the screen and draws without an error, wide or narrow, light or dark", { skip: skip || noSuite }, async () => {
@@ -29,7 +29,7 @@ test("each view fits the screen and draws without an error, wide or narrow, ligh
   }
 });
 
-test("the table of contents stays in view, leads to each section and marks where the reader is", { skip }, async () => {
+test("the table of contents stays in view, links to each section and marks the current one", { skip }, async () => {
   for (const screen of SCREENS.filter(({ colorScheme }) => colorScheme === "light")) {
     const { tab } = await open(screen, "#baseline=lmdb", ladder);
     const { hash } = new URL(tab.url());
@@ -49,7 +49,7 @@ test("the table of contents stays in view, leads to each section and marks where
   }
 });
 
-test("a table that is wider than its frame says so until its end, with its first column in sight", { skip }, async () => {
+test("a table that is wider than its frame shows a hint until its end, and its first column", { skip }, async () => {
   const { tab } = await open({ viewport: { width: 700, height: 900 } }, "", ladder);
   const frame = tab.locator("#cost .wide").first();
   const more = frame.locator(".more");
@@ -62,25 +62,25 @@ test("a table that is wider than its frame says so until its end, with its first
   for (const id of ["cost", "verdicts", "matrix"]) assert.equal(await wide.locator(`#${id} .more`).first().isVisible(), false, `${id} fits 1280 pixels`);
 });
 
-test("the ladder comes first: rates beside times, over clients that double", { skip }, async () => {
+test("the ladder comes first: rates next to times, over clients that double", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   assert.equal(await tab.locator("main section[id]").first().getAttribute("id"), "scaling");
   const panels = tab.locator("#scaling .panel");
   const heads = await panels.locator("h3").evaluateAll((all) => all.map((head) => head.firstChild.textContent));
   assert.deepEqual(heads.slice(0, 2), ["Operations per second", "99th percentile of add_link"]);
   const [rate, time] = [await panels.nth(0).boundingBox(), await panels.nth(1).boundingBox()];
-  assert.equal(rate.y, time.y, "beside each other");
+  assert.equal(rate.y, time.y, "next to each other");
   await tab.locator("#scaling select").nth(1).selectOption("get_node");
   assert.match(await panels.nth(1).locator("h3").textContent(), /^99th percentile of get_node/);
 });
 
-test("a swept setting has a numeric axis, and says where the engines cross and how sure that is", { skip }, async () => {
+test("a swept setting has a numeric axis, and shows crossings with their intervals", { skip }, async () => {
   const { tab } = await open({}, "", altered(ladder, made.sweep));
   assert.deepEqual(await tab.locator("#sweep .kinds li").allTextContents(), ["innodb", "myrocks"]);
-  const told = await tab.locator("#sweep .crossings li").allTextContents();
-  assert.equal(told.length, 1);
-  const [, at, from, to] = /^operations per second: innodb and myrocks cross at page_size ([\d.]+) KB \(interval ([\d.]+) KB to ([\d.]+) KB\)$/.exec(told[0]) ?? [];
-  assert.ok(Math.abs(at - 16) < 0.1 && from > 12 && Number(from) < at && Number(to) > at && to < 20, told[0]);
+  const crossings = await tab.locator("#sweep .crossings li").allTextContents();
+  assert.equal(crossings.length, 1);
+  const [, at, from, to] = /^operations per second: innodb and myrocks cross at page_size ([\d.]+) KB \(interval ([\d.]+) KB to ([\d.]+) KB\)$/.exec(crossings[0]) ?? [];
+  assert.ok(Math.abs(at - 16) < 0.1 && from > 12 && Number(from) < at && Number(to) > at && to < 20, crossings[0]);
   const { tab: without } = await open({}, "", ladder);
   assert.equal(await without.locator("#sweep").count(), 0);
 });
@@ -94,7 +94,7 @@ test("a rate search shows its probes, its limit and the rate it found", { skip }
   assert.equal(await tab.locator("#search tbody tr").count(), 1);
 });
 
-test("engines are called by what differs, in the title, the key and the tables", { skip }, async () => {
+test("engines are labelled by their differences in the title, the key and the tables", { skip }, async () => {
   const named = altered(ladder, (data) => {
     data.title = "mine: mysql 5.6.24 against mysql 9.7.4";
     data.labels = { innodb: "mysql 5.6.24", lmdb: "mysql 9.7.4" };
@@ -124,7 +124,7 @@ test("the tests of a suite are small multiples, each on its own axis", { skip: n
   assert.equal(await strips.first().locator(".dot").count(), 4);
 });
 
-test("no client works in the drain, so that its zero is drawn as no rate and marked as no stall", { skip }, async () => {
+test("a zero in the drain is not drawn as a rate and not marked as a stall", { skip }, async () => {
   const { tab } = await open({ acceptDownloads: true }, "", altered(ladder, made.stalled));
   const drawn = await tab.evaluate(() => document.querySelector("#timeline .about").textContent);
   assert.match(drawn, /^One second per point/);
@@ -132,7 +132,7 @@ test("no client works in the drain, so that its zero is drawn as no rate and mar
   const waiting = tab.waitForEvent("download");
   await tab.locator("#timeline .panel[data-series=ops_per_s] .save button", { hasText: "SVG" }).click();
   const svg = readFileSync(await (await waiting).path(), "utf8");
-  // Each line ends at zero where it stalls in loop 3, and has no point behind it.
+  // Each line ends at zero at the stall in loop 3, and has no later point.
   const [width] = /<svg width="([\d.]+)" height="[\d.]+" overflow/.exec(svg).slice(1).map(Number);
   const ends = [...svg.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path]) => Number(/([\d.]+) [\d.]+$/.exec(path)[1]));
   assert.ok(ends.length >= 3 && ends.every((end) => end < 0.95 * width), `${ends} of ${width}`);

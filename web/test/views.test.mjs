@@ -1,39 +1,39 @@
-// The views over a ladder of clients: each answers its question, its choices live in the link, its picture can be saved.
+// The views over a ladder of clients: their contents, their choices in the link, and their pictures.
 import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { altered, beside, dataOf, opener } from "./open.mjs";
+import { altered, dataOf, opener, pageOf } from "./open.mjs";
 
 const { start, stop, open } = opener();
 before(start);
 after(stop);
 
-const { file: ladder, skip } = beside("ladder");
-const { file: suite, skip: noSuite } = beside("suite");
-const { file: proof, skip: noProof } = beside("proof");
-const { file: hour, skip: noHour } = beside("hour");
+const { file: ladder, skip } = pageOf("ladder");
+const { file: suite, skip: noSuite } = pageOf("suite");
+const { file: proof, skip: noProof } = pageOf("proof");
+const { file: hour, skip: noHour } = pageOf("hour");
 
 const data = (tab) => tab.evaluate(() => JSON.parse(document.getElementById("data").textContent));
 
-test("the opening says what the report made of its verdicts, with memory, storage and cache", { skip }, async () => {
+test("the opening shows the report's findings, with memory, storage and cache", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const { opening } = await data(tab);
-  const told = await tab.locator(".opening p").allTextContents();
-  assert.deepEqual(told, [opening.found, opening.undecided, opening.careful, opening.conditions]);
+  const shown = await tab.locator(".opening p").allTextContents();
+  assert.deepEqual(shown, [opening.found, opening.undecided, opening.careful, opening.conditions]);
   assert.match(opening.conditions, /^memory .+ · storage .+ · cache .+ · durability /);
 });
 
-test("bytes are stacked once each: parts in place of their whole, and the device beside them", { skip }, async () => {
+test("bytes are stacked once each: parts instead of their whole, with the device as reference", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const kinds = await tab.locator("#bytes .kinds li").allTextContents();
   for (const kind of ["redo", "doublewrite", "pages", "wal", "compaction level 1", "compaction, other"]) assert.ok(kinds.includes(kind), `${kind} of ${kinds}`);
-  assert.ok(!kinds.includes("compaction"), "its levels are in its place");
+  assert.ok(!kinds.includes("compaction"), "its levels replace it");
   const { summary } = await data(tab);
   const row = summary.rows.find(({ engine, clients }) => engine === "myrocks.zstd" && clients === 64);
   const median = (name) => row.run.metrics[name].median;
   const whole = median("wal_kb_per_op") + median("flush_kb_per_op") + median("compaction_kb_per_op");
   const total = await tab.locator("#bytes tbody tr", { hasText: "myrocks.zstd" }).locator(".stack-total").textContent();
-  assert.equal(total, whole.toFixed(2), "no byte twice");
+  assert.equal(total, whole.toFixed(2), "each byte counts once");
   assert.match(await tab.locator("#bytes > .about").last().textContent(), /Counts nothing of this: lmdb/);
 });
 
@@ -54,7 +54,7 @@ test("the matrix is grey inside the noise, and its metric and baseline can be ch
   assert.equal(await again.locator("#matrix").innerText(), await tab.locator("#matrix").innerText());
 });
 
-test("verdicts have their interval, noise, counts and what would decide; all metrics are a click away", { skip }, async () => {
+test("verdicts show interval, noise and counts; a click shows all metrics", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const headlines = await tab.locator("#verdicts tbody tr").count();
   const { summary, baseline } = await data(tab);
@@ -68,7 +68,7 @@ test("verdicts have their interval, noise, counts and what would decide; all met
   if (first.change === "undecided") assert.ok(line.includes("not decided"), line);
 });
 
-test("of a suite the matrix has a line for each test, grey where nothing is decided", { skip: noSuite }, async () => {
+test("the matrix of a suite has a line for each test, grey if undecided", { skip: noSuite }, async () => {
   const { tab, problems } = await open({}, "", suite);
   assert.deepEqual(await tab.locator("#matrix tbody th").allTextContents(), ["distinct-pk", "point-query", "read-only-100"]);
   const kinds = await tab.locator("#matrix tbody td:nth-child(2)").evaluateAll((all) => all.map(({ className }) => className));
@@ -86,7 +86,7 @@ test("the ladder begins with the rate that the workload's specification reports"
   assert.deepEqual((await tab.locator("#scaling select").first().locator("option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
 });
 
-/** The page of a workload that reports a rate, with what each engine's data grew by: for each operation, and in eight hours. */
+/** The page of a workload that reports a rate, with the growth of each engine's data per operation and in eight hours. */
 async function grown(figures, warnings = []) {
   const { tab: before } = await open({}, "", ladder);
   assert.equal(await before.locator("#cost .growth").count(), 0);
@@ -106,17 +106,17 @@ async function grown(figures, warnings = []) {
   return tab.locator("#cost .growth");
 }
 
-test("by how much the database grows is told where a rate is reported, and what is not known of it with the reason", { skip }, async () => {
+test("growth is shown if a rate is reported, and a missing value with its reason", { skip }, async () => {
   const [known, unknown] = [[250, 300 * 2 ** 20], Array(2).fill({ absent: "the server runs elsewhere" })];
   const growth = await grown({ innodb: known, "myrocks.zstd": known, lmdb: unknown });
   const heads = await growth.locator("thead th").allTextContents();
   assert.deepEqual(heads, ["engine", "for tpmCB/op", "in 8 hoursMB on disk"]);
-  assert.deepEqual(await growth.locator("td .value").allTextContents(), ["250", "300", "250", "300"], "a third engine has none");
+  assert.deepEqual(await growth.locator("td .value").allTextContents(), ["250", "300", "250", "300"], "the third engine has none");
   assert.match(await growth.textContent(), /the server runs elsewhere/);
   assert.equal(await growth.locator(".concerns").count(), 0);
 });
 
-test("what was freed has the unit of its size, no length and no ratio, and debt that no drain pays is told beside it", { skip }, async () => {
+test("negative growth has a unit, no bar and no ratio, and unpaid debt has a warning", { skip }, async () => {
   const unpaid = { code: "debt-unpaid", message: "held back", remedy: "write more", rank: "misleading", undermines: ["tpmX_growth_bytes_per_op"] };
   const growth = await grown({ innodb: [250, 300 * 2 ** 20], "myrocks.zstd": [-100, -12 * 2 ** 30], lmdb: [0, 0] }, [unpaid]);
   assert.equal(await growth.locator("thead th").last().textContent(), "in 8 hoursGB on disk");
@@ -127,11 +127,11 @@ test("what was freed has the unit of its size, no length and no ratio, and debt 
   assert.match(await growth.locator(".concerns").textContent(), /debt-unpaid/);
 });
 
-test("the ladder's band is the exact interval of the repeats where there are four, else their range, and it says which", { skip }, async () => {
+test("the ladder's band is the exact interval for four repeats, else their range", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const about = (on) => on.locator("#scaling > .about").first().textContent();
   assert.match(await about(tab), /the band is the exact 87\.5% interval of the repeats' centre, by the test of the verdicts, or where that is not known reaches from/);
-  // A picture has the band's corners: a wider interval is drawn wider.
+  // A picture contains the band's corners, and a wider interval has a larger area.
   const area = async (on) => {
     await on.locator("#scaling .chart").first().scrollIntoViewIfNeeded();
     const waiting = on.waitForEvent("download");
@@ -159,7 +159,7 @@ test("the ladder's band is the exact interval of the repeats where there are fou
   assert.ok((await area(pages.wide)) > 1.2 * (await area(pages.none)));
 });
 
-test("waits stand over the clients, and the ladder shows what is chosen", { skip }, async () => {
+test("waits are shown by number of clients, and the ladder shows the chosen metric", { skip }, async () => {
   const { tab, problems } = await open({}, "", ladder);
   const heads = await tab.locator("#contention tbody th").allTextContents();
   for (const clients of ["1 client", "4 clients", "16 clients", "64 clients"]) assert.ok(heads.includes(`innodb, ${clients}`), `${heads}`);
@@ -168,7 +168,7 @@ test("waits stand over the clients, and the ladder shows what is chosen", { skip
   assert.deepEqual(problems, []);
 });
 
-test("checkpoints, flushes and compactions stand below the operations, a line for each engine that shows some", { skip }, async () => {
+test("checkpoints, flushes and compactions are below the operations, a line for each engine", { skip }, async () => {
   const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
   const panels = await tab.locator("#timeline .panel").evaluateAll((all) => all.map(({ dataset }) => dataset.series));
   assert.deepEqual(panels.slice(0, 2), ["ops_per_s", "marks"]);
@@ -177,7 +177,7 @@ test("checkpoints, flushes and compactions stand below the operations, a line fo
   await tab.locator("#timeline .panel[data-series=marks] .save button", { hasText: "SVG" }).click();
   const svg = (await readFile(await (await waiting).path())).toString();
   for (const kind of ["chkp.", "flush", "comp."]) assert.ok(svg.includes(`>${kind}</text>`), kind);
-  // A checkpoint a minute of both engines that count; flushes and compactions of the one with levels alone.
+  // Both engines with counters have a checkpoint a minute. Only the one with levels has flushes and compactions.
   const { trials } = await data(tab);
   const kinds = new Set(trials.filter(({ timeline }) => timeline.marks).map(({ engine, timeline }) => `${engine}: ${Object.keys(timeline.marks)}`));
   assert.deepEqual(kinds, new Set(["innodb: checkpoint", "myrocks.zstd: checkpoint,compaction,flush"]));
@@ -195,7 +195,7 @@ test("size, debt and any counter are drawn second by second", { skip }, async ()
   const { trials } = await data(tab);
   const { gauges, timeline } = trials.find(({ engine, gauges }) => engine === "myrocks.zstd" && gauges.looked);
   const seconds = timeline.phases.at(-1)[2];
-  assert.ok(gauges.at_s.length > 0.8 * seconds, `${gauges.at_s.length} looks in ${seconds} s`);
+  assert.ok(gauges.at_s.length > 0.8 * seconds, `${gauges.at_s.length} samples in ${seconds} s`);
   assert.deepEqual(problems, []);
 });
 
@@ -213,7 +213,7 @@ test("an engine whose name has commas can be left out and shown again", { skip }
   assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb"]);
 });
 
-test("a picture is saved as SVG and as PNG, with its figures and its key, and stands alone", { skip }, async () => {
+test("a picture is saved as SVG and as PNG, self-contained, with its figures and its key", { skip }, async () => {
   for (const view of ["scaling", "bytes", "matrix", "throughput", "timeline"]) {
     const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
     await tab.locator(`#${view}`).scrollIntoViewIfNeeded();
@@ -228,7 +228,7 @@ test("a picture is saved as SVG and as PNG, with its figures and its key, and st
     assert.match(svg, /^<svg /);
     assert.ok(svg.includes("innodb") && svg.includes("synthetic-sample · "), view);
     assert.doesNotMatch(svg, /var\(|color-mix/, "no variable of the page");
-    assert.ok((svg.match(/<(path|rect|circle)/g) ?? []).length > 5, `${view} has something in it`);
+    assert.ok((svg.match(/<(path|rect|circle)/g) ?? []).length > 5, `${view} is not empty`);
     const png = await saved("PNG");
     assert.deepEqual([...png.subarray(1, 4)], [..."PNG"].map((letter) => letter.charCodeAt(0)));
     assert.ok(png.length > 5_000, `${view}: ${png.length} bytes`);
@@ -236,7 +236,7 @@ test("a picture is saved as SVG and as PNG, with its figures and its key, and st
   }
 });
 
-test("a saved table is whole though the screen shows a part of it", { skip }, async () => {
+test("a saved table is complete even if the screen shows only a part", { skip }, async () => {
   const { tab } = await open({ acceptDownloads: true, viewport: { width: 900, height: 900 } }, "", ladder);
   const waiting = tab.waitForEvent("download");
   await tab.locator("#cost .save button", { hasText: "SVG" }).first().click();
@@ -246,7 +246,7 @@ test("a saved table is whole though the screen shows a part of it", { skip }, as
   assert.ok(svg.includes("memory") && last < width && width > 1000, `${last} of ${width}`);
 });
 
-test("what a kill left has a row for each durability", { skip: noProof }, async () => {
+test("losses after a kill have a row for each durability", { skip: noProof }, async () => {
   const { tab, problems } = await open({}, "", proof);
   const rows = await tab.locator("#promises .kills tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
   assert.deepEqual(rows, [
@@ -254,7 +254,7 @@ test("what a kill left has a row for each durability", { skip: noProof }, async 
     ["rocksdb.no-sync", "no-sync", "2\u2009400", "0", "0", "0.25"],
     ["rocksdb.none", "none", "2\u2009400", "800", "4", "0.25"],
   ]);
-  assert.equal(await tab.locator("#promises .promises tbody tr").count(), 1, "the promises have a table of their own");
+  assert.equal(await tab.locator("#promises .promises tbody tr").count(), 1, "the promises have their own table");
   assert.deepEqual(problems, []);
 });
 
@@ -267,9 +267,9 @@ test("a ladder of an hour opens at once", { skip: noHour }, async (t) => {
   await tab.locator("#cost input[type=radio]").nth(3).click();
   await tab.waitForFunction(() => document.querySelectorAll("#cost .figures tbody tr")[3].className === "baseline");
   const chosen_ms = Date.now() - began;
-  t.diagnostic(`${(size / 1e6).toFixed(2)} MB, drawn ${(drawn_ms / 1000).toFixed(2)} s after it was asked for, another baseline after ${(chosen_ms / 1000).toFixed(2)} s`);
+  t.diagnostic(`${(size / 1e6).toFixed(2)} MB, drawn ${(drawn_ms / 1000).toFixed(2)} s after the request, another baseline after ${(chosen_ms / 1000).toFixed(2)} s`);
   assert.ok(size <= 8e6, `${size} bytes`);
-  // The goal is 1.5 s; a machine that does other work beside it is given three times as long.
+  // The goal is 1.5 s. The limit is three times as long, because the machine can do other work at the same time.
   assert.ok(drawn_ms < 4_500, `${drawn_ms} ms`);
   assert.deepEqual(problems, []);
 });

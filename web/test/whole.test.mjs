@@ -1,23 +1,23 @@
-// All views together: each is there whatever is chosen in any, and nobody is kept from reading them.
+// All views together: each is present for every choice, and all are accessible.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { beside, opener, page } from "./open.mjs";
+import { opener, page, pageOf } from "./open.mjs";
 
 const { start, stop, open } = opener();
 before(start);
 after(stop);
 
-const { file: ladder, skip } = beside("ladder");
-const { file: suite, skip: noSuite } = beside("suite");
+const { file: ladder, skip } = pageOf("ladder");
+const { file: suite, skip: noSuite } = pageOf("suite");
 const axe = fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url));
 const VIEWS = ["cost", "bytes", "matrix", "verdicts", "rum", "scaling", "throughput", "contention", "timeline", "spectrum", "latency", "load", "conditions"];
 
-test("every view is there in both schemes, and every choice can be made", { skip }, async () => {
+test("every view is present in both schemes, and every choice works", { skip }, async () => {
   for (const colorScheme of ["light", "dark"]) {
     const { tab, problems } = await open({ colorScheme }, "", ladder);
     for (const id of VIEWS) assert.equal(await tab.locator(`section#${id}`).count(), 1, `${colorScheme}: ${id}`);
-    // Each choice of each view once, from the last to the first; drawing anew must not lose them.
+    // Each choice of each view once, from the last to the first. A redraw must not lose them.
     const choices = await tab.locator("select").count();
     for (let index = 0; index < choices; index += 1) {
       const options = await tab.locator("select").nth(index).locator("option").evaluateAll((all) => all.map(({ value }) => value));
@@ -38,11 +38,11 @@ test("on a phone each engine has a card, and no figure is cut off", { skip }, as
   const head = await tab.locator("#cost .figures tbody td").first().evaluate((cell) => getComputedStyle(cell, "::before").content);
   assert.equal(head, '"operations, per s"');
   const verdicts = await tab.locator("#verdicts tbody td, #verdicts tbody th").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
-  assert.equal(verdicts, 0, "nor is a verdict");
+  assert.equal(verdicts, 0, "no verdict is cut off");
   assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
 });
 
-test("axe finds no serious fault of accessibility, in both schemes, wide and narrow", { skip: skip || noSuite }, async () => {
+test("axe finds no serious accessibility problem, in both schemes, wide and narrow", { skip: skip || noSuite }, async () => {
   for (const [file, colorScheme, width] of [
     [ladder, "light", 1280],
     [ladder, "dark", 390],

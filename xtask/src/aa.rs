@@ -238,7 +238,7 @@ fn program(root: &Path) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()?.parent().map(|directory| directory.join("rumba"));
     let candidates = [own, Some(root.join("target/release/rumba"))];
     let found = candidates.into_iter().flatten().find(|path| path.exists());
-    found.ok_or_else(|| "there is no rumba beside this program: cargo build --release -p rumba".into())
+    found.ok_or_else(|| "there is no rumba next to this program; run cargo build --release -p rumba".into())
 }
 
 /// The stored results of earlier runs.

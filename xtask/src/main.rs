@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- new engine|workload NAME
-       cargo run -p xtask -- tests-told LOG STATUS
+       cargo run -p xtask -- tests-reported LOG STATUS
        cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
@@ -26,37 +26,37 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- package BINARY
        cargo run -p xtask -- book
 
-tidy   fails when the house is not in order: an arrow between crates is wrong, a
+tidy   checks the project's rules: fails when a crate has a forbidden dependency, a
        source file is too long, core is not documented, a link in a document is
-       dead, a generic crate names an engine or a workload, or a file names a
-       machine or says that it is unfinished
-new    makes a crate in engines/ or workloads/ that builds, runs and conforms, with its page and
-       its lines in the registry and the manifests: a beginning for one's own
-tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
+       broken, a generic crate names an engine or a workload, or a file names a
+       machine or is marked as unfinished
+new    makes a crate in engines/ or workloads/ as a template for your own. It builds, runs and
+       conforms, and has its page and its lines in the registry and the manifests
+tests-reported  sums up a log of `cargo test` that ended with STATUS. With CI or
        RUMBA_TESTS_MUST_RUN set, fails when a test was skipped that Debian 12
-       runs as root, but for the needs in RUMBA_TESTS_MAY_LACK
-bench  measures what rumba itself costs against its goals, about an hour, or
-       only the measurements that are named; --write puts the figures into
+       runs as root, except for the needs in RUMBA_TESTS_MAY_LACK
+bench  compares rumba's own cost with its goals, in about an hour, or takes only
+       the named measurements. --write stores the figures in
        docs/performance.json and the page. Fails when a goal is missed
-memory-needs  measures what engines need beside their cache, in memory groups
-       of one size after the other, about 3 minutes for each build, and writes
-       engines/memory-needs.txt; builds that are not named keep their lines;
-       --fit measures nothing and computes the first columns from the others.
-       Needs root and a rumba beside this program: cargo build -p rumba
+memory-needs  measures the memory that engines need in addition to their cache,
+       in memory groups of several sizes, about 3 minutes for each build, and
+       writes engines/memory-needs.txt. Other builds keep their lines. --fit
+       measures nothing and computes the first columns from the others.
+       Needs root and a rumba next to this program: cargo build -p rumba
 simulate
-       how often verdicts err on made-up data, and what they find; --write puts the
-       tables into docs/method.md. Fails when they err more often than they say
-aa     how often verdicts err for real: compares engines with themselves, 20 pairs of each,
-       with loads as repeats and with starts of one load. Runs that this commit has finished
-       are in results/aa and are not repeated. --write keeps the counts in docs/aa.json and puts the
-       table into docs/method.md. Fails when verdicts over loads err more often than 5%.
-       Needs a rumba beside this program: cargo build --release -p rumba
-experiments  fails when a measured table of docs/experiments/ or README.md is not that of the
-       committed docs/experiments/NAME.json, or when docs/experiments/ does not say what an
-       experiments/NAME.toml has otherwise today than its run had, and names those that have no
-       such file yet; --write puts the files' figures and these differences into the pages
+       measures the error rate and the power of verdicts on generated data. --write puts
+       the tables into docs/method.md. Fails when they err more often than stated
+aa     measures the error rate of verdicts on real runs: compares engines with themselves, 20 pairs
+       of each, with loads as repeats and with starts of one load. Runs that this commit has finished
+       are in results/aa and are not repeated. --write stores the counts in docs/aa.json and puts the
+       table into docs/method.md. Fails when verdicts over loads err in more than 5% of cases.
+       Needs a rumba next to this program: cargo build --release -p rumba
+experiments  fails when a measured table of docs/experiments/ or README.md differs from the committed
+       docs/experiments/NAME.json, or when docs/experiments/ does not state how an
+       experiments/NAME.toml differs from the file of its run. Lists the experiments without
+       results. --write puts the figures and these differences into the pages
 package  makes a Debian package, a tarball and a wheel of a release binary, in target/package
-book   builds docs/SUMMARY.md's pages with mdBook in target/book, and fails when a link in them is dead";
+book   builds docs/SUMMARY.md's pages with mdBook in target/book. Fails when one of their links is broken";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
-        ["tests-told", log, status] => tests_reported(log, *status == "0"),
+        ["tests-reported", log, status] => tests_reported(log, *status == "0"),
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
@@ -162,7 +162,7 @@ fn tests_reported(log: &str, ended_well: bool) -> ExitCode {
             if sum.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            eprintln!("tests-told: {log}: {error}");
+            eprintln!("tests-reported: {log}: {error}");
             ExitCode::from(2)
         }
     }

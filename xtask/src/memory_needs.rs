@@ -73,20 +73,20 @@ const RECORD: f64 = 1023.0;
 const SEEN: f64 = 0.1;
 
 const HEAD: &str = "\
-# What each build needs beside its cache, MiB. Written by `cargo run -p xtask -- memory-needs`; the engines read it.
+# The memory that each build needs in addition to its cache, MiB. `cargo run -p xtask -- memory-needs` writes this file, and
+# the engines read it.
 #
-# processes    memory of all processes of the trial, anonymous and shared among them, most of what was seen once a second, with
-#              50,000 ids, 16 MiB of cache, one loader and one client; cache: with 48 MiB; data: with 200,000 ids;
-#              loaders: with 8; clients: with 64
-# group        the smallest memory group in which LinkBench (50,000 ids, 16 MiB of cache, 4 loaders, 16 clients)
-#              loaded and ran at half of its speed in a roomy group; below: the largest in which it did not, and how
-#              it ended there
-# per cache    bytes for each byte of cache, the cache itself among them; 0 where there is none
+# processes    memory of all processes of the trial, private and shared, sampled once a second; the maximum with 50,000 ids,
+#              16 MiB of cache, one loader and one client; cache: with 48 MiB; data: with 200,000 ids; loaders: with 8;
+#              clients: with 64
+# group        the smallest memory group in which LinkBench (50,000 ids, 16 MiB of cache, 4 loaders, 16 clients) loaded and
+#              ran at half of its speed in a large group; below: the largest group that was too small, and the outcome there
+# per cache    bytes for each byte of cache, including the cache; 0 for engines without a cache
 # per data     bytes for each byte of the workload's data beyond that of 50,000 ids
 # per loader   MiB for each; per client: likewise
-# base         the group, less what cache, loaders or clients account for in it
+# base         the group, minus the shares of cache, loaders and clients
 #
-# bf-tree has no transactions: it runs YCSB's workload A over records of as many bytes.
+# bf-tree has no transactions, so it runs YCSB's workload A with records of the same total size.
 #
 # build | base | per cache | per data | per loader | per client | version | processes | cache | data | loaders |
 # clients | group | below
@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(missing(&engines, embedded("log")), None);
         // One server release may be available and another not; the run reports it.
         assert_eq!(missing(&engines, served("tree/server-1", "tree", "server@1")), None);
-        assert_eq!(missing(&Value::Null, embedded("tree")), None, "nobody asked, because it was named");
+        assert_eq!(missing(&Value::Null, embedded("tree")), None, "named builds are not checked");
     }
 
     #[test]

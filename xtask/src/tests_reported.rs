@@ -182,9 +182,9 @@ mod tests {
     fn user_supplied_need_of_any_kind_can_be_excused() {
         for variable in ["RUMBA_TEST_NO_LIBRARY", "RUMBA_TEST_NO_SCRIPTS"] {
             let missing = Need::ExternalLibrary(ExternalLibrary { variable, page: "docs/page.md" }).missing();
-            let log = format!("skipped: rumba sysbench_runs::e {}\n", missing.expect("nobody sets it"));
+            let log = format!("skipped: rumba sysbench_runs::e {}\n", missing.expect("it is not set"));
             let sum = Sum::of(&log, true, &ci());
-            assert!(sum.is_ok() && sum.skipped.len() == 1, "nobody has to bring it: {sum}");
+            assert!(sum.is_ok() && sum.skipped.len() == 1, "it is optional: {sum}");
         }
         // Only the need itself excuses a test, not the text of its reason.
         let other = "skipped: rumba a::b needs Tmpfs: ExternalLibrary(\"RUMBA_TEST_NO_LIBRARY\") says so\n";
@@ -197,9 +197,8 @@ mod tests {
             # skipped 0\n";
         let sum = Sum::of(&format!("{LOG}{ran}"), true, &Machine::default());
         assert!(sum.to_string().ends_with("\nFAILED: 6 passed, 1 failed, 2 skipped"), "{sum}");
-        // Both ways of being skipped: without a browser make reports them, and without a page they report it
-        // themselves.
-        let named = "skipped: page: it draws needs Browser: make web says how to get it\n";
+        // Without a browser, make reports the skipped tests. Without a page, each test reports itself as skipped.
+        let named = "skipped: page: it draws needs Browser: run make web to see what is missing\n";
         let by_itself = "ok 1 - it draws # SKIP no page: RUMBA_PAGE=FILE\n# pass 0\n# fail 0\n# skipped 1\n";
         for skipped in [named, by_itself] {
             let log = format!("{LOG}{skipped}");
@@ -231,7 +230,7 @@ mod tests {
         std::os::unix::fs::symlink(script, place.path().join("scripts/steps")).expect("linked");
         let rules = "bad deny compile:\n\t@echo $@ ran; false\n\
             good:\n\t@echo $@ ran\n\
-            tests:\n\t@mkdir -p target; echo 'ok: 2 passed' > target/tests-told\n";
+            tests:\n\t@mkdir -p target; echo 'ok: 2 passed' > target/tests-reported\n";
         std::fs::write(place.path().join("Makefile"), rules).expect("written");
         let mut command = std::process::Command::new(place.path().join("scripts/steps"));
         for variable in ["CARGO_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {

@@ -52,7 +52,7 @@ mod tests {
 
     impl CountConflicts for ConflictRecorder {
         fn count(&self, conflict: Conflict) {
-            self.0.lock().expect("nobody panicked").push(conflict.why);
+            self.0.lock().expect("no thread panicked").push(conflict.why);
         }
     }
 
@@ -66,6 +66,6 @@ mod tests {
             tried_again(&EngineError::CutOff("restarted"));
         }
         tried_again(&EngineError::conflict("after"));
-        assert_eq!(*received.0.lock().expect("nobody panicked"), ["deadlock", "connection lost"]);
+        assert_eq!(*received.0.lock().expect("no thread panicked"), ["deadlock", "connection lost"]);
     }
 }

@@ -41,7 +41,7 @@ fn main() {
 /// Through the trait object, as a client calls it.
 fn turns(pace: &mut dyn Pace, context: &mut Context<'_>, ops: u64) {
     for number in 0..ops {
-        assert!(pace.poll_turn(context) == Poll::Ready(true), "nobody stops this pace");
+        assert!(pace.poll_turn(context) == Poll::Ready(true), "this pace has no end");
         let kind = number as usize % KINDS;
         pace.start(kind);
         pace.done(kind, Op { rows: 1, ..Op::default() });
@@ -50,6 +50,6 @@ fn turns(pace: &mut dyn Pace, context: &mut Context<'_>, ops: u64) {
 
 /// CPU time of this thread so far, nanoseconds; read from /proc, which works under valgrind too.
 fn cpu_ns() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells a thread its own CPU time");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports a thread's CPU time");
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is nanoseconds on the CPU")
 }

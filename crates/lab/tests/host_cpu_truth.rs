@@ -129,10 +129,10 @@ fn other_processes_are_separate_from_the_kernel() {
         let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
         let uncharged = host - own - burnt;
         println!(
-            "host {host:.2} s, own {own:.2}, strangers {burnt:.2}, of them {BURNT_S:.2} burnt for \
+            "host {host:.2} s, own {own:.2}, others {burnt:.2}, of them {BURNT_S:.2} burnt for \
              this; uncharged {uncharged:.2}, threads of the kernel by their own accounts {kernel:.2}"
         );
-        assert!(burnt >= BURNT_S, "it is a stranger's: {burnt}");
+        assert!(burnt >= BURNT_S, "another process used it: {burnt}");
         assert!(kernel > 0.2, "the kernel's threads had work to do: {kernel}");
         // Interrupts add to the kernel threads' time. If the other process counted as uncharged, the value would
         // double.
@@ -141,7 +141,7 @@ fn other_processes_are_separate_from_the_kernel() {
             break;
         }
     }
-    assert!(sound, "what nobody is charged with is what the kernel's threads used");
+    assert!(sound, "uncharged CPU equals that of the kernel's threads");
     enforcement.end().unwrap();
 }
 
@@ -192,7 +192,7 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
             let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
             let beyond = host - own - other_processes;
             println!(
-                "{sleepers} sleepers: host {host:.2} s, own {own:.2} (by getrusage {used:.2}), strangers \
+                "{sleepers} sleepers: host {host:.2} s, own {own:.2} (by getrusage {used:.2}), others \
                  {other_processes:.2}, threads of the kernel {kernel:.2}, stolen {stolen:.2}; beyond processes {beyond:.3}"
             );
             assert!((own - used).abs() < TICKS_S, "{own} {used}");

@@ -74,7 +74,7 @@ impl Yard {
         let shared = volume.parent().unwrap();
         self.outsider_writes(&volume.join(".rumba"), &marker(volume, &[volume]));
         let group = shared.join("group");
-        let device = json!({ "node": "/etc/hostname", "number": "a line of the stranger's\n7:0" });
+        let device = json!({ "node": "/etc/hostname", "number": "a line of another user\n7:0" });
         self.outsider_writes(&volume.join("device.json"), &json!({ "device": device, "groups": [group] }).to_string());
         for throttle in THROTTLES {
             self.outsider(shared, &format!("mkdir -p group; ln -s \"$SECRET\" group/{throttle}"));
@@ -137,7 +137,7 @@ fn root_writes_nothing_into_a_volume_prepared_by_another_user() {
                 false => assert_refused(&error, &shared, "everybody may write to it (mode 0777)"),
             }
         }
-        assert!(volume.join("device.json").exists(), "it is the stranger's");
+        assert!(volume.join("device.json").exists(), "it belongs to the other user");
         yard.assert_unharmed();
     }
 }
@@ -216,7 +216,7 @@ fn sticky_directory_holds_private_data_and_world_writable_none() {
     let sticky = yard.directory("sticky", 0o1777);
     let dir = DataDir::create(&sticky.join("results/data/001-x-c1-r1"), &owner(), &yard.ledger).unwrap();
     let mode = fs::metadata(dir.path()).unwrap().permissions().mode();
-    assert_eq!(mode & 0o022, 0, "nobody else may write to it: {mode:o}");
+    assert_eq!(mode & 0o022, 0, "other users may not write to it: {mode:o}");
     dir.remove().unwrap();
     assert_eq!(fs::read_dir(&sticky).unwrap().count(), 0);
     let open = yard.directory("open", 0o777);
@@ -226,7 +226,7 @@ fn sticky_directory_holds_private_data_and_world_writable_none() {
     let group = yard.directory("group", 0o775);
     std::os::unix::fs::chown(&group, None, Some(OUTSIDER)).unwrap();
     assert_refused(&DataDir::check(&group.join("001-x")).unwrap_err(), &group, "the group 12345 may write to it");
-    let other_processes = yard.directory("strangers", 0o755);
+    let other_processes = yard.directory("others", 0o755);
     std::os::unix::fs::chown(&other_processes, Some(OUTSIDER), None).unwrap();
     assert_refused(
         &DataDir::check(&other_processes.join("001-x")).unwrap_err(),
@@ -316,7 +316,7 @@ fn other_users_cannot_lock_directories_created_by_root() {
     let yard = Yard::new();
     let data = DataDir::create(&yard.path("made/data"), &owner(), &yard.ledger).unwrap();
     let script = "if (exec 9< ../made/data) 2>/dev/null; then exit 1; fi; cd ../made/data/data";
-    yard.outsider(&yard.directory("beside", 0o755), script);
+    yard.outsider(&yard.directory("adjacent", 0o755), script);
     data.remove().unwrap();
     yard.assert_unharmed();
 }

@@ -332,7 +332,7 @@ fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
     while is_alive(trial) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(is_alive(server), "this server outlives its trial: nothing asked the kernel to end it");
+    assert!(is_alive(server), "this server outlives its trial: the kernel has no request to end it");
     let leftovers = leftovers::find(&place.ledger()).unwrap();
     assert_eq!(leftovers.len(), 1);
     place.ledger().clean(&leftovers[0]).unwrap();

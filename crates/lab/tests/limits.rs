@@ -159,7 +159,7 @@ fn page_cache_of_a_limited_process_counts_and_is_bounded() {
     let peak = reading.peak_bytes.value().unwrap();
     assert!(peak <= LIMIT as f64 && peak >= LIMIT as f64 * 0.9, "it read four times the limit: {peak}");
     assert!(reading.page_cache_bytes.value().unwrap() > 0.0);
-    assert_eq!(enforcement.verdict("block_cache"), None, "pages of a file are given back, nobody is killed");
+    assert_eq!(enforcement.verdict("block_cache"), None, "the kernel reclaims pages of a file and kills no process");
     enforcement.end().unwrap();
     host.assert_nothing_left();
 }

@@ -54,10 +54,10 @@ impl View {
     /// # Errors
     /// The directory does not contain results any more.
     pub fn data(&mut self, live: &LivePage<'_>, at_once: bool) -> Result<Data, ReadError> {
-        let (asked, began) = (Instant::now(), cpu_time());
+        let (now, began) = (Instant::now(), cpu_time());
         match &self.made {
-            Some((json, due)) if *due > asked && !at_once => {
-                return Ok(Data { json: json.clone(), newer_in: *due - asked });
+            Some((json, due)) if *due > now && !at_once => {
+                return Ok(Data { json: json.clone(), newer_in: *due - now });
             }
             _ => {}
         }

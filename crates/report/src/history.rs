@@ -288,7 +288,7 @@ fn legend(history: &History) -> String {
         "\nratio: median over that of the last run before it that has the figure; interval and verdict: of a \
          permutation test and Welch's test at {level:.0}% over the repeats; same: all of it within {margin:.0}% of 1. What the host did \
          between two runs is part of every ratio. A change of level: the largest of all borders between runs, which \
-         repeats dealt to the runs anew reach in less than {:.0}% of cases.{}\n",
+         repeats assigned to the runs at random reach in less than {:.0}% of cases.{}\n",
         100.0 - level,
         if loads { " A load that several numbers of clients started from stands once." } else { "" }
     )

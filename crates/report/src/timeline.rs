@@ -341,8 +341,8 @@ mod tests {
             interval.spent.device_write_bytes = Metric::Value(1024.0 * interval.ops as f64);
             if (5..9).contains(&second) {
                 (interval.ops, interval.suspended_s) = (0, 1.0);
-                interval.p99_ms = Metric::absent("nobody ran");
-                interval.spent.device_write_bytes = Metric::absent("nobody ran");
+                interval.p99_ms = Metric::absent("no client ran");
+                interval.spent.device_write_bytes = Metric::absent("no client ran");
             }
         }
         run[15].suspended_s = 0.3;

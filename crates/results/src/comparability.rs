@@ -288,7 +288,7 @@ mod tests {
         assert!(all[0].is_said_of("data_bytes") && all[0].is_said_of("wkb_per_op_with_drain"));
         assert!(!all[0].is_said_of("ops_per_s") && !all[0].forbids("data_bytes"));
         let unknown = EngineFacts { compression: None, ..facts(Reads::Direct, "none") };
-        assert_eq!(unequal(&of("zstd"), &Setup::new(&config, Some(&unknown), None)), [], "nobody knows");
+        assert_eq!(unequal(&of("zstd"), &Setup::new(&config, Some(&unknown), None)), [], "one is unknown");
     }
 
     #[test]

@@ -176,7 +176,7 @@ mod tests {
         fs::write(&program, "").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let outsider = Identity { name: "stranger".into(), user: 4_294_967, group: 4_294_967 };
+        let outsider = Identity { name: "outsider".into(), user: 4_294_967, group: 4_294_967 };
         let refused = outsider.require_way_to(&program).unwrap_err();
         assert!(refused.problem.contains(&format!("{} is not for everybody", dir.path().display())), "{refused:?}");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();

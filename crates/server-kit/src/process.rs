@@ -226,7 +226,7 @@ impl Process {
             }
             if requested.elapsed() > patience {
                 self.kill();
-                let words = format!("it had not ended {} s after it was asked to, and was killed", patience.as_secs());
+                let words = format!("it had not ended {} s after the request, and was killed", patience.as_secs());
                 return Err(EngineError::failed(call, words));
             }
             sleep(LOOK);

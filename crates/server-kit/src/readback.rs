@@ -59,8 +59,8 @@ pub fn as_switch(text: &str) -> Option<bool> {
 /// The error for a setting whose effective value differs.
 pub fn refused(call: &'static str, name: &str, requested: &str, found: &str) -> EngineError {
     let message = format!(
-        "{name} was asked to be {requested} and is {found}: the server changed or ignored it. \
-         Ask for a value that it takes; the server's log may say why"
+        "{name} was set to {requested} and is {found}: the server changed or ignored it. \
+         Set a value that the server accepts; its log may give the reason"
     );
     EngineError::failed(call, message)
 }

@@ -75,9 +75,9 @@ mod tests {
             String::from_utf8(output.stdout).expect("text")
         };
         symlink("/bin/sh", &program).expect("a link");
-        assert_eq!([says("10.11"), says("never asked")], ["10.11\n"; 2]);
+        assert_eq!([says("10.11"), says("never run")], ["10.11\n"; 2]);
         fs::remove_file(&program).and_then(|()| symlink("/bin/cat", &program)).expect("another");
-        assert_eq!([says("11.8"), says("never asked")], ["11.8\n"; 2]);
+        assert_eq!([says("11.8"), says("never run")], ["11.8\n"; 2]);
         fs::remove_file(&program).expect("removed");
         assert!(reported(&program, &mut Command::new("echo")).is_err());
     }

@@ -424,7 +424,7 @@ mod tests {
         let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name.contains("level4")).unwrap().1;
         assert_eq!(of(&record), Metric::Value(1.0), "60,000 KB over 60,000 operations");
         record.phases[1].counters.clear();
-        assert_eq!(of(&record), Metric::absent(NOT_COUNTED), "nobody was asked before");
+        assert_eq!(of(&record), Metric::absent(NOT_COUNTED), "there was no earlier sample");
     }
 
     #[test]

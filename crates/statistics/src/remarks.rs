@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(codes(&shared), ["device-shared"]);
         let mut own = shared.clone();
         own.plan.engine.limits.storage = Some(StorageLimit::unthrottled());
-        assert_eq!(codes(&own), [""; 0], "nobody else writes to a volume that was made for the trial");
+        assert_eq!(codes(&own), [""; 0], "no other process writes to the trial's own volume");
         let unknown = changed(|phase| phase.spent.process_write_bytes = Metric::absent("no permission"));
         assert_eq!(codes(&unknown), [""; 0]);
     }

@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(next(&[probed(None, Found::Unknown)]), Next::Ended);
         assert_eq!(next(&[]), Next::Ended);
         assert_eq!(next(&[probed(None, Found::Disturbed)]), Next::Probe(None), "a closed loop that was suspended");
-        assert_eq!(search_with(|_| Found::Disturbed).len(), MOST_PROBES, "whatever a host does");
+        assert_eq!(search_with(|_| Found::Disturbed).len(), MOST_PROBES, "on any host");
     }
 
     #[test]

@@ -96,10 +96,10 @@ impl Writer {
     pub fn write(&self, mut commit: impl FnMut(u64)) -> ! {
         let mut out = std::io::stdout().lock();
         // End the line that the runner has begun to print.
-        writeln!(out).expect("somebody hears it");
+        writeln!(out).expect("the pipe is open");
         for row in 1.. {
             commit(row);
-            writeln!(out, "row {row}").expect("somebody hears it");
+            writeln!(out, "row {row}").expect("the pipe is open");
             if self.last == Some(row) {
                 kill_process(getpid(), Signal::KILL).expect("to end");
             }

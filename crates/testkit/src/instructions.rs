@@ -78,7 +78,7 @@ impl Work<'_> {
         assert!(is_done, "{}: {printed}{said}", self.test);
         let collected = said.lines().find_map(|line| line.split_once("Collected : "));
         let number = collected.and_then(|(_, number)| number.trim().replace(',', "").parse().ok());
-        number.unwrap_or_else(|| panic!("callgrind tells no number: {said}"))
+        number.unwrap_or_else(|| panic!("callgrind printed no number: {said}"))
     }
 }
 

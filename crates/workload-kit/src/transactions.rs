@@ -241,7 +241,7 @@ mod tests {
         fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
             let sql = self.prepared[self.submitted].clone();
             self.executed.lock().unwrap_or_else(PoisonError::into_inner).push(sql.clone());
-            Poll::Ready(if sql == "fail" { Err(EngineError::conflict("told to")) } else { Ok(Answer::default()) })
+            Poll::Ready(if sql == "fail" { Err(EngineError::conflict("requested")) } else { Ok(Answer::default()) })
         }
 
         fn run(&mut self, _: &str) -> Result<(), EngineError> {

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(status.debt(true), [Gauge::new("messages_in_trees_bytes", 42.0)]);
         let counters = status.counters();
         assert!(counters.contains(&Gauge::new("written_log_bytes", 17.0)), "{counters:?}");
-        assert_eq!(counters.len(), 3, "what is not told is left out, and what waits is no counter: {counters:?}");
+        assert_eq!(counters.len(), 3, "missing values are omitted, and a level is no counter: {counters:?}");
     }
 
     fn reported_messages(bytes: &str) -> Status {
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(status.debt(false), [], "{bytes}");
         }
         let rest = Status::of(&format!("{MESSAGES}: 42\n{WRITING}: 7\n")).debt(false);
-        assert_eq!(rest, [Gauge::new("writing_bytes", 7.0)], "all else is told as of new data");
+        assert_eq!(rest, [Gauge::new("writing_bytes", 7.0)], "all other gauges are reported as for new data");
     }
 
     #[test]
@@ -255,6 +255,6 @@ mod tests {
         };
         assert_eq!(age(8, 30_018), [Gauge::new("checkpoint_age_changes", 30_010.0)]);
         assert_eq!(age(30_019, 30_024), [Gauge::new("checkpoint_age_changes", 5.0)]);
-        assert_eq!(Status::of("logger: next LSN: 30018\n").debt(true), [], "of which checkpoint is not told");
+        assert_eq!(Status::of("logger: next LSN: 30018\n").debt(true), [], "the checkpoint is unknown");
     }
 }

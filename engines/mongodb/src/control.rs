@@ -156,7 +156,7 @@ mod tests {
         let reported = DocumentBuf::of(|of| of.int("uptimeMillis", 5000));
         let ran = [4999, 5000, 5001].map(|ms| has_run_for(reported.get(), Duration::from_millis(ms)));
         assert_eq!(ran, [true, true, false]);
-        assert!(!has_run_for(Document::EMPTY, Duration::ZERO), "it does not tell");
+        assert!(!has_run_for(Document::EMPTY, Duration::ZERO), "it does not report it");
     }
 
     #[test]

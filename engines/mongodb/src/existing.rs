@@ -239,10 +239,10 @@ mod tests {
             place(&server.target(), &mut control(&server))
         };
         let own = std::process::id();
-        assert_eq!(place_of(own), (Some(own), None), "nobody has its lock open");
+        assert_eq!(place_of(own), (Some(own), None), "no process has its lock open");
         let _lock = std::fs::File::open(data.path().join(LOCK)).unwrap();
         assert_eq!(place_of(own), (Some(own), Some(data.path().to_owned())));
-        assert_eq!(place_of(own + 1), (Some(own), None), "it is told in another view of processes, and of files");
+        assert_eq!(place_of(own + 1), (Some(own), None), "it is in another namespace of processes and files");
     }
 
     /// The server refused the first transaction in the middle of a run.

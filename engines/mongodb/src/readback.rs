@@ -127,9 +127,9 @@ mod tests {
         let reported = in_status(status("wiredTiger", 1 << 30).get(), &plan, &requested).unwrap();
         assert_eq!(reported[0], ("storage_engine".to_owned(), "wiredTiger".to_owned()));
         let error = in_status(status("rocksdb", 1 << 30).get(), &plan, &requested).unwrap_err().to_string();
-        assert!(error.contains("storageEngine was asked to be wiredTiger and is rocksdb"), "{error}");
+        assert!(error.contains("storageEngine was set to wiredTiger and is rocksdb"), "{error}");
         let error = in_status(status("wiredTiger", 1 << 29).get(), &plan, &requested).unwrap_err().to_string();
-        assert!(error.contains("cache was asked to be"), "{error}");
+        assert!(error.contains("cache was set to"), "{error}");
         let options = DocumentBuf::of(|of| {
             of.document("parsed", |of| of.document("storage", |of| of.double("syncPeriodSecs", 10.0)));
         });

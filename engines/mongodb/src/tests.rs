@@ -82,7 +82,7 @@ fn a_server_of_ones_own_serves_settles_and_is_found_again() {
     assert!(Path::new(&format!("/proc/{pid}")).exists() && data.join("WiredTiger").exists());
     let counters = instance.counters();
     assert!(counters.iter().any(|gauge| gauge.name == "client_write_conflicts"));
-    assert_eq!(instance.debt(), [], "it does not tell what is dirty, and nothing is made up");
+    assert_eq!(instance.debt(), [], "it does not report dirty data, and rumba does not guess");
     instance.close().unwrap();
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     assert!(engine.reopens(&config));

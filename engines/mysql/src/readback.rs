@@ -55,7 +55,7 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
         }
         let shown = match compare(requested, found) {
             Match::Same => found.clone(),
-            Match::Rounded => format!("{found} (asked for: {requested})"),
+            Match::Rounded => format!("{found} (requested: {requested})"),
             Match::Other if line.must_hold => return Err(refused(call, name, requested, found)),
             Match::Other => found.clone(),
         };

@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// A dry run flushed the logs of all engines, and asked for RELOAD where settle and drain do without.
+    /// A dry run flushed the logs of all engines, and required RELOAD although settle and drain do not need it.
     #[test]
     fn check_flushes_nothing_and_requests_for_the_fewest_privileges() {
         for (kind, version, privileges) in [

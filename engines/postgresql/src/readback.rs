@@ -92,7 +92,7 @@ fn in_force(row: Vec<Option<String>>) -> Option<(String, InForce)> {
 /// Returns the displayed value of a setting that took effect.
 fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String, EngineError> {
     match matches(&line.value, found) {
-        Match::Rounded => Ok(format!("{} (asked for: {})", found.shown, line.value)),
+        Match::Rounded => Ok(format!("{} (requested: {})", found.shown, line.value)),
         Match::Other if line.must_hold => Err(refused(call, &line.name, &line.value, &found.shown)),
         Match::Same | Match::Other => Ok(found.shown.clone()),
     }

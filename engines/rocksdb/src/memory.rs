@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(of(given(None, None, Some(MIB / 2))), split(8 * MIB, 4 * MIB, MIB / 2));
         assert_eq!(of(given(None, None, Some(3 * MIB))), split(4 * MIB, 6 * MIB, 3 * MIB));
         assert_eq!(of(given(Some(MIB), Some(2 * MIB), Some(MIB))), split(MIB, 2 * MIB, MIB));
-        assert_eq!(of(given(Some(0), None, None)), split(0, 8 * MIB, 2 * MIB), "asked for in so many words");
+        assert_eq!(of(given(Some(0), None, None)), split(0, 8 * MIB, 2 * MIB), "explicitly requested");
         assert_eq!(of(given(None, Some(0), None)), split(16 * MIB, 0, MIB), "no limit: outside the cache");
     }
 

@@ -321,6 +321,6 @@ mod tests {
         let between = of(Durability::NoSync, &[journal, ("synchronous", "normal")]);
         assert_eq!(between, level(None), "it syncs at commits, and not all that `sync` does");
         let in_memory = of(Durability::None, &[("journal_mode", "memory"), ("synchronous", "full")]);
-        assert_eq!(in_memory, None, "whatever is synced, a crash damages the file");
+        assert_eq!(in_memory, None, "a crash damages the file at any durability");
     }
 }

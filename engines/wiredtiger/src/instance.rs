@@ -135,7 +135,7 @@ fn settings_in_force(
     {
         return Err(EngineError::failed(
             "wiredtiger_open",
-            format!("cache_size={wanted} was asked, {cache} is in force"),
+            format!("cache_size={wanted} was requested, {cache} is in force"),
         ));
     }
     let mut in_force: Vec<(String, String)> = open.into_iter().collect();
@@ -166,7 +166,7 @@ fn require(
         }
         let found = in_force.get(name).map(String::as_str).unwrap_or("nothing");
         if bare(found) != bare(wanted) {
-            return Err(EngineError::failed(call, format!("{name}={wanted} was asked, {found} is in force")));
+            return Err(EngineError::failed(call, format!("{name}={wanted} was requested, {found} is in force")));
         }
     }
     Ok(())

@@ -62,7 +62,7 @@ impl Connection {
         match (&target.address, how) {
             (_, Tls::Preferred) => {
                 return Err(refused(
-                    "a MongoDB server cannot be asked whether it encrypts; require TLS, verify it, or turn it off",
+                    "a MongoDB server does not report whether it encrypts; require TLS, verify it, or turn it off",
                 ));
             }
             (Address::Socket(_), _) if how.is_required() => {

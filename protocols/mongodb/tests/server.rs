@@ -137,7 +137,7 @@ fn transactions_are_atomic_and_conflict_on_one_document() {
         fetch(&mut one, Command::Begin).unwrap();
         fetch(&mut one, insert).unwrap();
         assert_eq!(fetch(&mut one, all()).unwrap().0.documents, 4, "it sees its own changes");
-        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, 3, "nobody else does");
+        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, 3, "no other session does");
         fetch(&mut one, end).unwrap();
         assert_eq!(fetch(&mut other, all()).unwrap().0.documents, there);
     }
@@ -248,5 +248,5 @@ fn tls_connection_works_and_is_verified_on_request() {
     let outsider = Target { tls: Tls::Verified { ca: None }, ..target(&server) };
     let error = Admin::connect(&outsider, TIMEOUT).err().unwrap().to_string();
     assert!(error.contains("TLS: "), "{error}");
-    assert!(Admin::connect(&target(&server), TIMEOUT).is_err(), "nobody is heard in the clear");
+    assert!(Admin::connect(&target(&server), TIMEOUT).is_err(), "unencrypted logins are refused");
 }

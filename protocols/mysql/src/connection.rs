@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(leave(&close, 0), Some([&close[..], &QUIT].concat()));
         assert_eq!(leave(&close, close.len()), Some(QUIT.to_vec()), "it is sent");
         let both = [&close[..], &commit].concat();
-        assert_eq!(leave(&both, 0), Some([&close[..], &QUIT].concat()), "what nobody waits for is not done");
+        assert_eq!(leave(&both, 0), Some([&close[..], &QUIT].concat()), "a cancelled request is not sent");
         assert_eq!(leave(&both, close.len()), Some(QUIT.to_vec()));
         for cut in [1, close.len() - 1, close.len() + 1, both.len() - 1] {
             assert_eq!(leave(&both, cut), None, "{cut} bytes are sent");

@@ -149,7 +149,7 @@ fn local_file_is_requested_and_discarded() {
 
     let mut client = place.client(0);
     client.query("LOAD DATA LOCAL INFILE 'rows' INTO TABLE t");
-    assert_eq!(client.read(1)[1..3], 1148u16.to_le_bytes(), "who does not offer it is not asked");
+    assert_eq!(client.read(1)[1..3], 1148u16.to_le_bytes(), "a client without the capability gets no request");
 }
 
 #[test]

@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn who_is_trusted_is_in_with_what_the_server_says_of_itself() {
         let mut login = Login::new("me", "");
-        assert!(login.step(b'Z', b"I").is_err(), "nobody has let one in");
+        assert!(login.step(b'Z', b"I").is_err(), "the login is not complete");
         assert_eq!(login.step(b'R', &request(0, b"")).unwrap(), Step::Wait);
         assert_eq!(login.step(b'S', b"server_version\x0015.18\0").unwrap(), Step::Wait);
         assert_eq!(login.step(b'Z', b"I").unwrap(), Step::In);

@@ -315,7 +315,7 @@ mod tests {
         std::thread::spawn(move || {
             for pause in requested {
                 std::thread::sleep(pause);
-                theirs.write_all(b"told").unwrap();
+                theirs.write_all(b"pong").unwrap();
             }
         });
     }
@@ -338,10 +338,10 @@ mod tests {
             let (mut room, pause) = ([0; 8], Duration::from_millis(20));
             for _ in 0..2 {
                 let reported = stream.read(&mut room).unwrap_err();
-                assert_eq!(reported.kind(), io::ErrorKind::WouldBlock, "nobody has waited");
+                assert_eq!(reported.kind(), io::ErrorKind::WouldBlock, "the thread did not wait");
                 let before = Instant::now();
                 fetch.send(pause).unwrap();
-                assert!(!stream.wait(Ready::ToRead), "nobody is polled again");
+                assert!(!stream.wait(Ready::ToRead), "the stream is not polled again");
                 let waits_in_its_read = stream.next_read == RecvFlags::empty();
                 assert_eq!(waits_in_its_read, matches!(address, Address::Tcp { .. }), "{address:?}");
                 assert_eq!(stream.read(&mut room).unwrap(), 4);

@@ -70,7 +70,7 @@ fn show_releases(engine: &dyn Engine, servers: &[ServerInfo]) {
 fn line(here: &Availability) -> String {
     match (&here.missing, here.version.as_deref()) {
         (None, Some(version)) => format!("{version}, {}", here.source),
-        (None, None) => format!("version not told, {}", here.source),
+        (None, None) => format!("unknown version, {}", here.source),
         (Some(missing), _) => format!("MISSING: {}; install it: {}", missing.what, missing.install),
     }
 }

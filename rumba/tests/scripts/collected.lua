@@ -1,19 +1,19 @@
--- A `__gc` in the middle of calls of the API. At each place where a collection may come, one after the other, it sends
--- statements of the same connection, binds, executes or fails. `prepare` goes through, over any driver, or raises what
--- came out wrong.
+-- A `__gc` that interrupts calls of the API. A collection can start at several places of a call. The tests interrupt the
+-- call at each place in turn, where `__gc` sends statements over the same connection, binds, executes or fails. `prepare`
+-- succeeds with any driver, or raises the first wrong result.
 
--- Compiled code has other places, how many is not known. Whoever sets `is_compiled` has everything compiled at once.
+-- Compiled code has other places, in an unknown number. With `is_compiled`, LuaJIT compiles all code at once.
 if is_compiled then require("jit.opt").start("hotloop=1", "hotexit=1") else jit.off() end
 
 local driver, con
 
--- Does some work with a `__gc` at one of the places where a collection may come in it: the first, the second, and so on.
--- Whether there are as many.
+-- Does some work, and runs a `__gc` at one of the places where a collection can start: the first, the second, and so on.
+-- Returns whether there are that many places.
 local function interrupted(place, collected, work)
    local left, is_over, has_come = place, false, false
    local function leave()
       local proxy = newproxy(true)
-      -- It is the last that counts.
+      -- The last assignment counts.
       getmetatable(proxy).__gc = error
       getmetatable(proxy).__gc = function()
          if is_over then return end
@@ -23,11 +23,11 @@ local function interrupted(place, collected, work)
          collected()
       end
    end
-   -- Everything that is made is a place, and what was left before it is collected there.
+   -- Each allocation is a place, and collects the garbage of earlier ones.
    collectgarbage("setpause", 1)
    collectgarbage("setstepmul", 0)
    collectgarbage()
-   -- On a stack of its own, of which nothing stays.
+   -- In a coroutine, so that no reference stays on the stack.
    coroutine.wrap(leave)()
    work()
    is_over = true
@@ -39,7 +39,7 @@ end
 
 local function nothing() end
 
--- The same at every place. What `before` and `after` do is not interrupted.
+-- Interrupts the work at every place. `before` and `after` are not interrupted.
 local function at_every_place(collected, work, before, after)
    before, after = before or nothing, after or nothing
    local place = 0
@@ -54,12 +54,12 @@ local function at_every_place(collected, work, before, after)
       assert(wrong == nil, wrong)
       after()
    until not has_come
-   assert(is_compiled or place > 3, "there were hardly any places")
+   assert(is_compiled or place > 3, "only " .. place .. " places")
 end
 
 local function select_of(values) return "SELECT '" .. table.concat(values, "', '") .. "'" end
 
--- What the other leaves in the buffers of a connection is more, and of more columns.
+-- The row of the other statement is longer and has more columns, so it fills more of a connection's buffers.
 local mine, other = { "one", ("two"):rep(50), "three", "four" }, {}
 for column = 1, 30 do other[column] = ("other %d "):format(column):rep(20) end
 local select_mine, select_other = select_of(mine), select_of(other)
@@ -70,14 +70,14 @@ local function is_mine(row)
    end
 end
 
-local function asks_for_other() assert(con:query_row(select_other) == other[1]) end
+local function queries_other() assert(con:query_row(select_other) == other[1]) end
 
--- Before it is fetched the row may be gone with the other statement; it is never a part of another's.
+-- The other statement may discard a row that was not fetched yet, but a fetched row never mixes two results.
 local function rows_are_whole()
    local is_fetching, was_fetching, whole = false, false, 0
    at_every_place(function()
       was_fetching = is_fetching
-      asks_for_other()
+      queries_other()
    end, function()
       was_fetching = false
       local result = con:query(select_mine)
@@ -89,22 +89,22 @@ local function rows_are_whole()
          if was_fetching then whole = whole + 1 end
       end
    end)
-   assert(is_compiled or whole > 3, "of what was interrupted while it was fetched " .. whole .. " came")
-   at_every_place(asks_for_other, function()
+   assert(is_compiled or whole > 3, "only " .. whole .. " interrupted fetches returned a row")
+   at_every_place(queries_other, function()
       local row = { con:query_row(select_mine) }
-      -- Compiled code may be left between the statement and its row, which is gone then.
+      -- Compiled code can be interrupted between the statement and its row. The row is then lost.
       if not is_compiled or row[1] ~= nil then is_mine(row) end
    end)
 end
 
--- What is told of a statement that failed is all of one.
+-- All parts of a reported error belong to the same failed statement.
 local function errors_are_whole()
    local function fails(sql)
       local done, why = pcall(con.query, con, sql)
       assert(not done and type(why) == "string", type(why))
       return why
    end
-   -- Their numbers are not the same either.
+   -- Their error numbers differ, too.
    local first, second = "SELEC", "INSERT INTO words VALUES (NULL)"
    local of_first, of_second = fails(first), fails(second)
    assert(of_first ~= of_second)
@@ -112,7 +112,7 @@ local function errors_are_whole()
       local why = fails(first)
       assert(why == of_first or why == of_second, why)
    end)
-   at_every_place(asks_for_other, function() assert(fails(first) == of_first) end)
+   at_every_place(queries_other, function() assert(fails(first) == of_first) end)
 end
 
 local FIND = "SELECT word FROM words WHERE word = ?"
@@ -129,7 +129,7 @@ local function bound(connection, word)
    return statement
 end
 
--- Parameters that nobody has any more lie where these are made then.
+-- Allocates parameters, which reuse the memory of those that were collected.
 local function make_others(statement)
    for _ = 1, 200 do parameter_of(statement, "nowhere") end
 end
@@ -139,7 +139,7 @@ local function finds(statement, word)
    assert(row ~= nil and row[1] == word, "not found: " .. word)
 end
 
--- What a statement is bound to is there as long as it is.
+-- Bound parameters live as long as their statement.
 local function bound_values_stay()
    local own, ours, theirs
    at_every_place(function() theirs = bound(own, "other") end, function() ours = bound(own, "mine") end, function()
@@ -154,26 +154,26 @@ local function bound_values_stay()
    end, function() ours = own:prepare(FIND) end, function()
       make_others(ours)
       local row = ours:execute():fetch_row()
-      assert(row ~= nil and (row[1] == "mine" or row[1] == "other"), "bound to what is gone")
+      assert(row ~= nil and (row[1] == "mine" or row[1] == "other"), "bound to a freed parameter")
    end)
    at_every_place(function()
       make_others(ours)
-      -- Closed already it refuses.
+      -- A closed statement raises an error.
       local done, result = pcall(ours.execute, ours)
       if done then
          local row = result:fetch_row()
          assert(row ~= nil and row[1] == "mine", "closed and not found")
       end
    end, function() ours:close() end, function() ours = bound(own, "mine") end)
-   -- Rows that are kept as they came are read when they are fetched.
+   -- Rows that are stored in the server's format are decoded when they are fetched.
    ours = bound(con, "mine")
-   at_every_place(asks_for_other, function()
+   at_every_place(queries_other, function()
       local row = ours:execute():fetch_row()
       assert(row == nil or row[1] == "mine", row and row[1])
    end)
 end
 
--- An error of a `__gc` is told, and changes nothing of what it was in the middle of.
+-- An error of a `__gc` is reported, and does not change the call that it interrupted.
 local function errors_of_a_collection_stay_inside()
    local place = 0
    repeat
@@ -201,8 +201,8 @@ function prepare()
    errors_are_whole()
    bound_values_stay()
    errors_of_a_collection_stay_inside()
-   -- An interpreter that is closed collects C's things first, and then this one. A histogram of this length is gone from
-   -- memory when it is freed.
+   -- A closing interpreter collects C objects first, and then this proxy. The memory of a histogram of this length is
+   -- unmapped when it is freed.
    local histogram = sysbench.histogram.new(1e6, 1, 1000)
    late = newproxy(true)
    getmetatable(late).__gc = function() histogram:update(10) end

@@ -77,7 +77,7 @@ fn the_metatable_of_a_proxy_is_as_any_other_to_a_script() {
         collected()
         collected()
         assert(calls >= 102 and calls <= 103, calls)
-        -- What guards is not guarded anew for each that shares a metatable.
+        -- Proxies that share a metatable share its guard.
         local shared = { __gc = count }
         debug.setmetatable(newproxy(), shared)
         local guard = shared.__gc
@@ -96,9 +96,9 @@ fn event_restarts_after_a_conflict_in_a_gc_finalizer() {
         con:query('PRAGMA busy_timeout = 1')
         local insert = con:prepare('INSERT INTO t VALUES (NULL)')
         local tries, restarts = 0, 0
-        function sysbench.hooks.before_restart_event(told)
+        function sysbench.hooks.before_restart_event(failed)
             restarts = restarts + 1
-            assert(told.sql_errno == 5 and told.connection == con)
+            assert(failed.sql_errno == 5 and failed.connection == con)
         end
         local function meet_a_conflict()
             other:query('BEGIN IMMEDIATE')

@@ -83,7 +83,7 @@ fn restarted_event_binds_a_statement_whose_binding_failed() {
         local statement = con:prepare('SELECT ?')
         local parameter = statement:bind_create(sysbench.sql.type.VARCHAR, 4)
         parameter:set('word')
-        function sysbench.hooks.sql_error_ignorable(told) return told.sql_errmsg:find('before bulk_insert_init') end
+        function sysbench.hooks.sql_error_ignorable(failed) return failed.sql_errmsg:find('before bulk_insert_init') end
         local tries = 0
         function event()
             tries = tries + 1
@@ -111,7 +111,7 @@ fn objects_stay_valid_when_reached_without_their_handle() {
         r"{TABLE}
         local function collected() collectgarbage() collectgarbage() end
         local driver = sysbench.sql.driver()
-        -- A result of a connection that nobody has.
+        -- A result of a connection without other handles.
         local result = driver:connect():query('SELECT 1 UNION SELECT 2 UNION SELECT 3')
         collected()
         local others = {{}}
@@ -133,14 +133,14 @@ fn objects_stay_valid_when_reached_without_their_handle() {
         local last = con:prepare('SELECT 7')
         late = newproxy(true)
         getmetatable(late).__gc = function() last:execute() end
-        -- A connection that was let go of is not made anew behind anybody's back.
+        -- Collecting a connection's last statement frees it once, so two new connections differ.
         local gone = driver:connect():prepare('SELECT 1')
         local connection = gone.connection
         gone = nil
         collected()
         local one, other = driver:connect(), driver:connect()
         assert(one ~= other and one:query_row('SELECT 5') == '5' and other:query_row('SELECT 6') == '6')
-        -- Two answers to one text: what can be fetched is the last, whatever the first was wide.
+        -- Two results of one text: only the last can be fetched, for any width of the first.
         local two = con:query('SELECT 1; SELECT 1, 2, 3')
         local row = two:fetch_row()
         assert(row[1] == '1' and row[2] == '2' and row[3] == '3' and two:fetch_row() == nil)

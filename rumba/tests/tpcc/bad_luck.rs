@@ -83,7 +83,7 @@ fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<Strin
 
 /// The remedy for a request of another scale.
 const REMEDY: &str =
-    "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
+    "if it was loaded at another scale, load it again, or set warehouses, customers and items as they were";
 
 #[test]
 fn data_of_another_scale_is_reported_with_remedy() {

@@ -496,7 +496,7 @@ impl Bound for FaultyBound {
     }
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         match self.1 {
-            Faulty::Load => panic!("nobody works on a load that is wrong"),
+            Faulty::Load => panic!("no client works on a wrong load"),
             Faulty::Run => self.0.client(session, at, seed),
         }
     }

@@ -173,7 +173,7 @@ impl Stage<'_> {
             self.misses.push(Miss::new(Question::Exit, format!("the second run ended with {code:?} instead of 2")));
         }
         if !REFUSED.iter().any(|words| says(said, words)) {
-            self.misses.push(Miss::new(Question::Seen, format!("the second run was told: {said}")));
+            self.misses.push(Miss::new(Question::Seen, format!("the second run printed: {said}")));
         }
     }
 

@@ -106,7 +106,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::ResultsGone,
-        "Results that cannot be written, or are removed meanwhile, are told; nothing else is left of the run.",
+        "Results that cannot be written, or are removed meanwhile, are reported; nothing else is left of the run.",
         "rumba/tests/faults.rs",
         "results_that_are_removed_are_missed_and_nothing_else_is_left",
     ),
@@ -118,8 +118,7 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::Readable,
-        "Results are read as far as they are whole, and what is not is named by its line. Nobody has to listen to a \
-         run.",
+        "Results are read as far as they are whole, and damage is reported with its line. A run needs no reader.",
         BAD_LUCK,
         "a_reader_that_goes_away_costs_nothing",
     ),

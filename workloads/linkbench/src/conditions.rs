@@ -73,7 +73,7 @@ fn history(config: &Config, graph: &Graph) -> String {
     let (longest, full) = graph.lists(config.list_limit);
     let (percent, limit) = (config.history * 100.0, config.list_limit);
     if percent <= 0.0 {
-        return "none are asked for".to_owned();
+        return "none are requested".to_owned();
     }
     if full == 0 {
         return format!(
@@ -87,7 +87,7 @@ fn history(config: &Config, graph: &Graph) -> String {
 
 fn multiget(config: &Config) -> String {
     let (mean, least, most) = (Choice::mean_multiget(config), config.multiget_min, config.multiget_max);
-    format!("{mean:.2} ids are drawn on average, {least} to {most}; those drawn twice are asked for once")
+    format!("{mean:.2} ids are drawn on average, {least} to {most}; those drawn twice are requested once")
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         );
         assert!(reported(&[("list_limit", 2090)]).starts_with("0.3% of a client's lists"), "{}", reported(&[]));
         assert!(reported(&[("maxid1", 1_000_000_001)]).starts_with("0.3%"));
-        assert_eq!(reported(&[("getlinklist_history", 0)]), "none are asked for");
+        assert_eq!(reported(&[("getlinklist_history", 0)]), "none are requested");
     }
 
     #[test]

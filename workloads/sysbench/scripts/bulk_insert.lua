@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
--- As many rows as go in: every client fills a table of its own in bulk. An event hands one row
--- over; a statement goes out when the driver has a packet full, so events are not statements.
+-- The highest rate of inserts: each client fills its own table in bulk. An event adds one row, and
+-- the driver sends a statement for each full packet, so events are not statements.
 
 local rows = 0
 
@@ -37,7 +37,7 @@ function event()
 end
 
 function thread_done()
-   -- A client that came too late for any event has begun nothing.
+   -- A client that ran no event has not begun a bulk insert.
    if rows > 0 then
       con:bulk_insert_done()
    end

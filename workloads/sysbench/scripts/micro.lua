@@ -1,22 +1,22 @@
 #!/usr/bin/env sysbench
--- One kind of statement per run, on the tables of the oltp_* scripts: which part of a server became
--- slower shows better so than in a mix. --micro_test names the test; `sysbench micro.lua tests`
--- lists them with their SQL.
+-- One kind of statement per run, on the tables of the oltp_* scripts. It locates a slower part of a
+-- server better than a mix does. --micro_test names the test; `sysbench micro.lua tests` lists all
+-- tests with their SQL.
 
 local common = require("oltp_common")
 
-sysbench.cmdline.options.micro_test = {"Which test to run; the command tests lists them", "point-pk"}
+sysbench.cmdline.options.micro_test = {"Name of the test; the command tests lists all names", "point-pk"}
 sysbench.cmdline.options.random_points = {"Values in a list, and rows of a multi-row insert", 100}
 sysbench.cmdline.options.hot_points = {"Rows in the middle of the table that the hot tests read", 100}
 
 local rand = sysbench.rand
 local INT, C, PAD = common.INT, common.C, common.PAD
 
--- ------------------------------------------------------------- what an event writes into the marks
+-- ------------------------------------------------------------------------- values of the parameters
 
--- Each way has `types`, those of the marks, and `draw`, which sets them. draw(params, opt) runs in
--- every event, so it makes no tables, strings or functions. A way without draw keeps what `once`
--- sets after binding. Where the number of marks depends on options, types is a function.
+-- Each way has `types`, the types of the marks, and `draw`, which sets their values. draw(params, opt)
+-- runs in every event, so it allocates no tables, strings or functions. A way without draw keeps the
+-- values that `once` sets after binding. If options set the number of marks, types is a function.
 
 local function repeated(mark, count)
    local marks = {}
@@ -45,7 +45,7 @@ local id_hot = {types = {INT}, draw = function(p, opt)
    p[1]:set(rand.uniform(first, first + opt.hot_points - 1))
 end}
 
--- No row has a negative id, but for those that oltp_insert leaves with --auto_inc=off.
+-- No row has a negative id, except for rows that oltp_insert adds with --auto_inc=off.
 local id_missing = {types = {INT}, draw = function(p, opt)
    p[1]:set(-rand.default(1, opt.table_size))
 end}
@@ -63,7 +63,7 @@ local list = {types = function(opt) return repeated(INT, opt.random_points) end,
    end
 end}
 
--- The same neighbours in every event.
+-- The same adjacent rows in every event.
 local list_hot = {types = function(opt) return repeated(INT, opt.hot_points) end, once = function(p, opt)
    local before = first_hot(opt) - 1
    for i = 1, #p do
@@ -153,10 +153,10 @@ end}
 
 -- ------------------------------------------------------------------------------------- the tests
 
--- In the SQL, T is the table, LIST as many marks as --random_points, HOT as many as --hot_points,
--- RANGES ten times "k BETWEEN ? AND ?", ROWS a multi-row insert's values, N the --range_size.
--- Reads of one table come first, then scans, then writes: a suite that keeps this order reads the
--- tables as they were loaded.
+-- In the SQL, T is the table, LIST has --random_points marks, HOT has --hot_points marks, RANGES is
+-- ten times "k BETWEEN ? AND ?", ROWS the values of a multi-row insert, and N the --range_size.
+-- Reads come first, then scans, then writes, so a suite in this order reads the tables as they were
+-- loaded.
 local tests = {
    {"empty", "SELECT 1", none},
 
@@ -220,7 +220,7 @@ local tests = {
       mysql = "INSERT INTO T (id, k, c, pad) VALUES (?, ?, ?, ?) ON DUPLICATE KEY UPDATE k=k+1",
       other = "INSERT INTO T (id, k, c, pad) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET k=T.k+1",
    }, id_row},
-   -- Those of oltp_common, in a transaction.
+   -- The statements of oltp_common, in a transaction.
    {"delete-insert", "DELETE FROM T WHERE id=?; INSERT INTO T (id, k, c, pad) VALUES (?, ?, ?, ?)"},
    {"insert", "INSERT INTO T (k, c, pad) VALUES (?, ?, ?)", row, numbered = true},
    {"insert-rows", "INSERT INTO T (k, c, pad) VALUES ROWS", rows, numbered = true},
@@ -244,13 +244,13 @@ local function find_test(name)
    error("no test named '" .. name .. "': `sysbench micro.lua tests` lists them")
 end
 
--- What an experiment's suite runs: the option, and its values.
+-- The suite for experiments: an option, and its values.
 sysbench.cmdline.suite = {option = "micro_test", tests = {}}
 for i, test in ipairs(tests) do
    sysbench.cmdline.suite.tests[i] = test[1]
 end
 
--- `sysbench micro.lua tests`: a name, a tab, and the SQL on each line.
+-- `sysbench micro.lua tests` prints a name, a tab, and the SQL on each line.
 sysbench.cmdline.commands.tests = {function()
    for _, test in ipairs(tests) do
       local sql = test[2]
@@ -261,12 +261,12 @@ sysbench.cmdline.commands.tests = {function()
    end
 end}
 
--- What cannot work ends the run before any client connects.
+-- Invalid options end the run before any client connects.
 function init()
    local opt = sysbench.opt
    local test = find_test(opt.micro_test)
    if test.numbered and not opt.auto_inc then
-      error("the test '" .. opt.micro_test .. "' leaves the ids to the server: it needs --auto_inc=on")
+      error("the server assigns the ids in the test '" .. opt.micro_test .. "': it needs --auto_inc=on")
    end
    if opt.hot_points > opt.table_size then
       error("--hot_points=" .. opt.hot_points .. " are more rows than a table has: lower it or raise --table_size")
@@ -275,7 +275,7 @@ end
 
 -- ----------------------------------------------------------------------------------- preparation
 
--- The words of the SQL above that options make longer. T is a word of its own, never a part of one.
+-- Replaces the words of the SQL above. T is a separate word, never a part of one.
 local function expand(sql, opt, n)
    local words = {
       T = "sbtest" .. n,
@@ -316,7 +316,7 @@ local function prepare_test(test)
    end
 end
 
--- Between its two statements another client could insert the same id, so they are a transaction.
+-- The two statements are a transaction, because another client could insert the same id between them.
 local function prepare_delete_insert()
    prepare_begin()
    prepare_commit()

@@ -1,49 +1,49 @@
--- What the oltp_* scripts share: options, tables, statements, and how a session is kept going.
+-- The shared part of the oltp_* scripts: options, tables, statements and sessions.
 --
--- Many scripts elsewhere require("oltp_common") and call or replace what they find. So the global
--- functions, the tables `stmt` and `param`, and the order in which random numbers are drawn are an
--- interface: they stay. Only locals are free to change.
+-- Many scripts of other projects require("oltp_common") and call or replace its functions. The global
+-- functions, the tables `stmt` and `param`, and the order of random numbers are therefore a stable
+-- interface. Only locals can change.
 
 if sysbench.cmdline.command == nil then
-   error("no command given: say prepare, warmup, prewarm, run, cleanup or help after the script's name")
+   error("no command given: add prepare, warmup, prewarm, run, cleanup or help after the script's name")
 end
 
 function init()
-   assert(event, "oltp_common holds what other scripts share and has no test of its own: " ..
+   assert(event, "oltp_common is the shared part of other scripts and has no test: " ..
              "run one of the oltp_* scripts")
 end
 
 sysbench.cmdline.options = {
-   tables = {"How many tables there are, sbtest1 and on", 1},
+   tables = {"Number of tables, from sbtest1", 1},
    table_size = {"Rows that prepare writes into each table", 10000},
-   range_size = {"Rows that a range covers", 100},
+   range_size = {"Rows in a range", 100},
    point_selects = {"Reads of one row in an event", 10},
-   range_selects = {"Whether events read ranges at all; off leaves out all four kinds", true},
-   simple_ranges = {"Ranges read as they are in an event", 1},
+   range_selects = {"Whether events read ranges; off omits all four kinds", true},
+   simple_ranges = {"Ranges read in an event", 1},
    sum_ranges = {"Ranges summed up in an event", 1},
    order_ranges = {"Ranges sorted in an event", 1},
-   distinct_ranges = {"Ranges sorted and freed of repeats in an event", 1},
+   distinct_ranges = {"Ranges sorted and deduplicated in an event", 1},
    index_updates = {"Updates of the indexed column in an event", 1},
    non_index_updates = {"Updates of a column without an index in an event", 1},
    delete_inserts = {"Rows deleted and inserted again in an event", 1},
    skip_trx = {"Whether every statement is its own transaction", false},
-   auto_inc = {"Whether the server numbers the rows; off: the client does", true},
+   auto_inc = {"Whether the server assigns the ids; off: the client does", true},
    secondary = {"Whether id has an ordinary index instead of the primary key", false},
    create_secondary = {"Whether prepare creates the index on k", true},
-   create_table_options = {"Text that ends each CREATE TABLE", ""},
+   create_table_options = {"Text appended to each CREATE TABLE", ""},
    mysql_storage_engine = {"Engine of the tables (MySQL)", "innodb"},
-   pgsql_variant = {"A relative of PostgreSQL that wants other SQL; 'redshift' has an identity " ..
+   pgsql_variant = {"A variant of PostgreSQL with other SQL; 'redshift' has an identity " ..
                        "column, no indexes, and no delete_inserts"},
-   reconnect = {"Events after which a client connects anew; 0: never", 0},
+   reconnect = {"Events after which a client reconnects; 0: never", 0},
    writes_before = {"Events of oltp_write_only for every hundred rows, before the first event; 0: none", 0},
 }
 
--- Eleven digits a group: ten groups are 119 characters, five are 59.
+-- A group has eleven digits; ten groups have 119 characters, five have 59.
 local C_TEMPLATE = ("###########-"):rep(9) .. "###########"
 local PAD_TEMPLATE = ("###########-"):rep(4) .. "###########"
 
--- The table, and not its functions, so that a script may replace one of them.
--- sysbench.opt is no such thing: it is made anew after the script was read.
+-- This is the table instead of its functions, so that a script can replace one of them. The same is
+-- not possible for sysbench.opt, because sysbench replaces that table after it has read the script.
 local rand = sysbench.rand
 
 function get_c_value()
@@ -70,7 +70,7 @@ end
 
 -- ---------------------------------------------------------------------------------- commands
 
--- Calls visit(n) for those tables that are this thread's.
+-- Calls visit(n) for the tables of this thread.
 local function for_each_own_table(visit)
    local opt = sysbench.opt
    for n = sysbench.tid % opt.threads + 1, opt.tables, opt.threads do
@@ -84,14 +84,14 @@ function cmd_prepare()
    for_each_own_table(function(n) create_table(drv, con, n) end)
 end
 
--- Reads every table and its index on k, so that a run starts with them in memory.
+-- Reads every table and its index on k into memory.
 function cmd_warmup()
    local drv = sysbench.sql.driver()
    local con = drv:connect()
-   assert(drv:name() == "mysql", "warmup has statements for MySQL only: " ..
+   assert(drv:name() == "mysql", "warmup supports only MySQL: " ..
              "on other servers begin a run with --warmup-time instead")
 
-   -- The derived tables below would go to disk otherwise.
+   -- Without these settings, the derived tables below would be written to disk.
    con:query("SET tmp_table_size=2*1024*1024*1024")
    con:query("SET max_heap_table_size=2*1024*1024*1024")
 
@@ -126,13 +126,13 @@ local function number_type(driver)
    return driver ~= "sqlite" and sysbench.opt.table_size > 2147483647 and "BIGINT" or "INTEGER"
 end
 
--- The type of the column id if the server numbers the rows.
+-- The type of the column id if the server assigns the ids.
 local function numbered_id(driver)
    local kind = number_type(driver)
    if driver == "mysql" then
       return kind .. " NOT NULL AUTO_INCREMENT"
    elseif driver == "sqlite" then
-      -- SQLite only numbers the rows of a primary key, and requires all of these words.
+      -- SQLite assigns ids only to a primary key, and requires all of these words.
       return "INTEGER PRIMARY KEY AUTOINCREMENT"
    elseif is_redshift(driver) then
       return kind .. " IDENTITY(1,1)"
@@ -141,7 +141,7 @@ local function numbered_id(driver)
    end
 end
 
--- CREATE TABLE, and the statement that indexes id where CREATE TABLE cannot, or nil.
+-- CREATE TABLE, and nil or the statement that creates the index on id, if CREATE TABLE cannot.
 local function table_definition(driver, n)
    local opt = sysbench.opt
    local kind = number_type(driver)
@@ -155,7 +155,7 @@ local function table_definition(driver, n)
       end
    elseif opt.secondary then
       if driver == "sqlite" and opt.auto_inc then
-         error("SQLite numbers rows by their primary key: --secondary needs --auto_inc=off")
+         error("SQLite assigns ids only to a primary key: --secondary needs --auto_inc=off")
       end
       key = ""
       if not is_redshift(driver) then
@@ -170,8 +170,9 @@ local function table_definition(driver, n)
       index
 end
 
--- c and pad are drawn before k: the same seed writes the same rows as ever. MySQL reserves numbers for rows that come
--- in bulk and drops those that are left, which would leave holes in the ids that events draw from: it is told them.
+-- c and pad are drawn before k, as in earlier versions, so the same seed writes the same rows. MySQL reserves ids for rows
+-- in bulk and drops unused ones, so the ids would have gaps, although events draw from all of them. The client therefore
+-- sends the ids to MySQL.
 local function load_rows(con, n, driver)
    local rows, by_server = sysbench.opt.table_size, sysbench.opt.auto_inc and driver ~= "mysql"
 
@@ -183,7 +184,7 @@ local function load_rows(con, n, driver)
       if get_c_value == own_c_value and get_pad_value == own_pad_value then
          con:load_rows_string(C_TEMPLATE)
          con:load_rows_string(PAD_TEMPLATE)
-      else -- a script draws them its own way
+      else -- a script has replaced the functions
          con:load_rows_text(get_c_value())
          con:load_rows_text(get_pad_value())
       end
@@ -192,7 +193,7 @@ local function load_rows(con, n, driver)
    con:load_rows_done()
 end
 
--- Redshift takes no rows from its clients but by statements.
+-- Redshift accepts rows from its clients only in statements.
 local function insert_rows(con, n)
    local opt = sysbench.opt
    local rows, by_server = opt.table_size, opt.auto_inc
@@ -242,7 +243,7 @@ local INT = {sysbench.sql.type.INT}
 local C = {sysbench.sql.type.CHAR, 120}
 local PAD = {sysbench.sql.type.CHAR, 60}
 
--- Each with the types of its marks, in their order.
+-- Each statement with the types of its marks, in order.
 local statements = {
    point_selects = {"SELECT c FROM sbtest%u WHERE id=?", INT},
    simple_ranges = {"SELECT c FROM sbtest%u WHERE id BETWEEN ? AND ?", INT, INT},
@@ -260,7 +261,7 @@ local WRITES = {index_updates = true, non_index_updates = true, deletes = true, 
 -- Whether this thread's transactions write.
 local writing = false
 
--- Prepares and binds: gives the statement and its parameters, which an event sets and executes.
+-- Prepares and binds. Returns the statement and its parameters, for events to execute and to set.
 local function prepare_bound(sql, types)
    local statement, params = con:prepare(sql), {}
    for i, mark in ipairs(types) do
@@ -276,8 +277,8 @@ local function is_sqlite()
    return drv ~= nil and drv:name() == "sqlite"
 end
 
--- A transaction of SQLite that reads and then writes fails, however long it is ready to wait, when
--- another connection wrote in between. So it takes the right to write at its beginning.
+-- In SQLite, a transaction that reads and then writes fails, with any timeout, if another connection
+-- wrote in between. It therefore takes the write lock at its beginning.
 function prepare_begin()
    stmt.begin = con:prepare(writing and is_sqlite() and "BEGIN IMMEDIATE" or "BEGIN")
 end
@@ -286,7 +287,7 @@ function prepare_commit()
    stmt.commit = con:prepare("COMMIT")
 end
 
--- Scripts prepare BEGIN before they say what they will do.
+-- Scripts prepare BEGIN before their other statements.
 local function prepare_begin_for_writes()
    if writing then
       return
@@ -339,7 +340,7 @@ end
 
 function prepare_delete_inserts()
    if drv ~= nil and is_redshift(drv:name()) then
-      -- An identity column refuses the id that a deleted row had.
+      -- An identity column rejects the id of a deleted row.
       sysbench.opt.delete_inserts = 0
       return
    end
@@ -347,7 +348,7 @@ function prepare_delete_inserts()
    prepare_for_each_table("inserts")
 end
 
--- Statements are forgotten once closed: if preparing them again fails, none is closed twice.
+-- Closed statements are removed from the tables, so none is closed twice if preparing them again fails.
 function close_statements()
    for n = 1, sysbench.opt.tables do
       for key, statement in pairs(stmt[n]) do
@@ -365,8 +366,8 @@ end
 
 -- ----------------------------------------------------------------------------------- session
 
--- A client's share of the writes that --writes_before asks for. All clients are ready before any begins an event: none of
--- this is measured, and tests that read then read tables that were written to.
+-- A client's share of the writes of --writes_before. Events begin when all clients are ready, so these writes are not
+-- measured. Tests with reads then use modified tables.
 local function write_before(percent)
    local opt = sysbench.opt
    prepare_begin()
@@ -394,7 +395,7 @@ local function write_before(percent)
    writing = false
 end
 
--- Each script brings prepare_statements(), and calls the above in it.
+-- Each script defines prepare_statements(), which calls the functions above.
 function thread_init()
    drv = sysbench.sql.driver()
    con = drv:connect()
@@ -403,7 +404,7 @@ function thread_init()
    for n = 1, sysbench.opt.tables do
       stmt[n], param[n] = {}, {}
    end
-   -- Scripts that have options of their own may have none of this name.
+   -- Scripts that replace the options may lack this one.
    local percent = sysbench.opt.writes_before or 0
    if percent > 0 then
       write_before(percent)
@@ -416,7 +417,7 @@ function thread_done()
    con:disconnect()
 end
 
--- MySQL's numbers for a connection that is no more.
+-- MySQL's error numbers for a lost connection.
 local CONNECTION_LOST = {
    [2006] = true, -- CR_SERVER_GONE_ERROR
    [2011] = true, -- CR_TCP_CONNECTION
@@ -424,7 +425,7 @@ local CONNECTION_LOST = {
    [2055] = true, -- CR_SERVER_LOST_EXTENDED
 }
 
--- The driver has connected again by now, but statements live and die with their connection.
+-- The driver has reconnected before this hook, but statements end with their connection.
 function sysbench.hooks.before_restart_event(errdesc)
    if CONNECTION_LOST[errdesc.sql_errno] then
       close_statements()
@@ -448,8 +449,8 @@ end
 
 -- ------------------------------------------------------------------------------------ events
 
--- Each of these draws a table, even when it then has nothing to do there, and stays in it.
--- Nothing is allocated: parameters are bound, strings are drawn into their buffers.
+-- Each of these functions draws one table for all its statements, even if it has none to execute. They
+-- allocate nothing, because parameters are bound and strings are drawn into their buffers.
 
 function begin()
    stmt.begin:execute()
@@ -549,7 +550,7 @@ function execute_delete_inserts()
    end
 end
 
--- For the scripts beside this one. A global would be in the way of other people's.
+-- For the other bundled scripts. Globals could collide with those of scripts of other projects.
 return {
    prepare_bound = prepare_bound,
    INT = INT,

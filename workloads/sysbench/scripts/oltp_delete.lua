@@ -1,5 +1,5 @@
 #!/usr/bin/env sysbench
--- Deletes by id. Nothing comes back, so more and more of them meet no row.
+-- Deletes by id. Deleted rows are not inserted again, so more and more deletes find no row.
 
 require("oltp_common")
 

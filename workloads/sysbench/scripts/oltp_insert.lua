@@ -6,7 +6,7 @@ require("oltp_common")
 sysbench.cmdline.commands.prepare = {
    function()
       if not sysbench.opt.auto_inc then
-         -- The ids of a run are spread over all integers and could meet those of loaded rows.
+         -- The ids of a run are spread over all integers and could equal those of loaded rows.
          sysbench.opt.table_size = 0
       end
       cmd_prepare()
@@ -14,11 +14,11 @@ sysbench.cmdline.commands.prepare = {
    sysbench.cmdline.PARALLEL_COMMAND
 }
 
--- MySQL takes an id of 0 to mean the next number. Others would insert a row with the id 0.
+-- MySQL replaces an id of 0 by the next number. Other servers would insert a row with the id 0.
 local zero_numbers_rows
 
 function prepare_statements()
-   -- There are none, but thread_init asks.
+   -- This script prepares nothing, but thread_init calls the function.
 end
 
 function event()
@@ -33,7 +33,7 @@ function event()
    if opt.auto_inc and not zero_numbers_rows then
       con:query(("INSERT INTO sbtest%d (k, c, pad) VALUES (%d, '%s', '%s')"):format(n, k, c, pad))
    else
-      -- unique() is unsigned, the column is signed.
+      -- unique() is unsigned, and the column is signed.
       local id = opt.auto_inc and 0 or rand.unique() - 2147483648
       con:query(("INSERT INTO sbtest%d (id, k, c, pad) VALUES (%d, %d, '%s', '%s')"):format(n, id, k, c, pad))
    end

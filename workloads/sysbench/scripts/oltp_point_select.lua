@@ -1,10 +1,10 @@
 #!/usr/bin/env sysbench
--- One row by its id and nothing else: an event is one statement in its own transaction.
+-- Reads one row by its id. An event is one statement in its own transaction.
 
 require("oltp_common")
 
 function prepare_statements()
-   -- --point_selects is meant for the transactions of the other scripts; here it is always one.
+   -- --point_selects is for the transactions of the other scripts; here it is always one.
    sysbench.opt.point_selects = 1
    prepare_point_selects()
 end

@@ -1,6 +1,6 @@
 #!/usr/bin/env sysbench
--- Rows by several values of the indexed column at once. Each client keeps to its own part of them,
--- so that clients share the index and not the rows.
+-- Reads rows by several values of the indexed column at once. Each client uses its own part of the
+-- values, so that clients share the index and not the rows.
 
 local common = require("oltp_common")
 
@@ -9,7 +9,7 @@ sysbench.cmdline.options.random_points = {"Values in the list of a statement", 1
 local drop_tables = cleanup
 
 function cleanup()
-   assert(sysbench.opt.tables == 1, "this test has the one table sbtest1: leave --tables at 1")
+   assert(sysbench.opt.tables == 1, "this test uses only the table sbtest1: leave --tables at 1")
    drop_tables()
 end
 

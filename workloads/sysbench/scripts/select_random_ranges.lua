@@ -1,16 +1,16 @@
 #!/usr/bin/env sysbench
--- Counts the rows of several short ranges of the indexed column at once. Each client keeps to its
--- own part of them, so that clients share the index and not the rows.
+-- Counts the rows of several short ranges of the indexed column at once. Each client uses its own
+-- part of the values, so that clients share the index and not the rows.
 
 local common = require("oltp_common")
 
 sysbench.cmdline.options.number_of_ranges = {"Ranges in a statement", 10}
-sysbench.cmdline.options.delta = {"Last value of a range less its first", 5}
+sysbench.cmdline.options.delta = {"Last value of a range minus its first", 5}
 
 local drop_tables = cleanup
 
 function cleanup()
-   assert(sysbench.opt.tables == 1, "this test has the one table sbtest1: leave --tables at 1")
+   assert(sysbench.opt.tables == 1, "this test uses only the table sbtest1: leave --tables at 1")
    drop_tables()
 end
 

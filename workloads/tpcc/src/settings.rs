@@ -179,7 +179,7 @@ mod tests {
             reported.map(|(name, config)| (name, config.sets, config.scale.warehouses, config.scale.items)).collect();
         assert_eq!(reported, [("1x10", 1, 10, 500), ("10x1", 10, 1, 500)]);
         assert!(tests.iter().all(|test| test.loads));
-        assert!(super::splits(&Settings::default()).expect("none is asked for").is_empty());
+        assert!(super::splits(&Settings::default()).expect("none is requested").is_empty());
         for wrong in ["1,3", "0", "20", "ten"] {
             let error = requested(wrong).expect_err(wrong);
             assert!(error.remedy.contains("divide"), "{error:?}");

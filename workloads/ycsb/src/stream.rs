@@ -414,7 +414,7 @@ mod tests {
             assert!(performs(&mut client));
             is_younger |= client.drawn.record >= there;
         }
-        assert!(is_younger, "what came while they waited is asked for most");
+        assert!(is_younger, "records inserted meanwhile are read most");
     }
 
     #[test]

@@ -172,7 +172,7 @@ fn shown(key: &[u8]) -> String {
 /// Whether clients found the records that they requested, by any operation. The check is needed because verification
 /// only reads all records in order. `missed` lists the scans that missed records.
 fn requested(sums: Sums, missed: &[Missed]) -> Check {
-    let mut check = Check::new("every loaded record that a client asked for was found");
+    let mut check = Check::new("every loaded record that a client requested was found");
     (check.examined, check.wrong) = (sums.requested.cast_unsigned(), sums.missing.cast_unsigned());
     if sums.missing > 0 {
         check.examples.push(format!("{} of {} operations found no record", sums.missing, sums.requested));

@@ -41,7 +41,7 @@ fn page_content_is_written_from_committed_results() {
         <!-- = tiny: ops_per_s(\"a\") / ops_per_s(\"b.c-d\") ; 2 -->9<!-- / --> times, \
         <!-- = tiny: loop1.redo_kb_per_op(\"a\") ; 1 --><!-- / --> KB, \
         <!-- = tiny: recovery.lost(\"a\") ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage(\"a\") ; 0 --><!-- / --> broken, \
-        <!-- = tiny: recovery.examples(\"a\") ; 0 --><!-- / --> told, \
+        <!-- = tiny: recovery.examples(\"a\") ; 0 --><!-- / --> shown, \
         <!-- = tiny: ops_per_s(\"a\", 40) ; 0 --><!-- / --> with forty clients\n\
         <!-- output: tiny | 2 | with 1 -->\n<!-- end -->\n";
     let new = written(page, &mut figures).unwrap();
@@ -53,7 +53,7 @@ fn page_content_is_written_from_committed_results() {
         "-->1.5<!-- / --> KB",
         "-->3<!-- / --> lost",
         "-->0<!-- / --> broken",
-        "-->1<!-- / --> told",
+        "-->1<!-- / --> shown",
         "-->750<!-- / --> with forty clients",
         "-->\n```text\nwith 1 client:\n  most  a\n```\n<!-- end -->",
     ];
@@ -191,7 +191,7 @@ fn changed(text: &str, parts: &[(&str, &str)]) -> String {
 #[test]
 fn reformatted_file_is_not_reported_as_changed() {
     let today = r#"
-        # What is asked.
+        # The question.
         name = 'tiny'
         source = "the same article"
         limits = { storage = { size = "data*6" } } # for the log

@@ -43,7 +43,7 @@ pub enum NoProfile {
         words: String,
     },
     /// perf could not be run.
-    #[error("perf cannot be asked: {0}")]
+    #[error("perf cannot be run: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -141,7 +141,7 @@ mod tests {
     fn a_device_that_does_not_time_its_requests_has_no_times() {
         let times = |row_text: &str| row(row_text, DeviceNumber { major: 8, minor: 0 }).unwrap().1.times;
         assert_eq!(times(" 8 0 sda 9000 0 8 0 2000 0 8 0 0 0 0\n"), None);
-        assert_eq!(times(" 8 0 sda 9 0 8 0 2 0 8 0 0 0 0\n"), Some(DeviceTimes::default()), "too few to tell");
+        assert_eq!(times(" 8 0 sda 9 0 8 0 2 0 8 0 0 0 0\n"), Some(DeviceTimes::default()), "too few for a time");
     }
 
     #[test]

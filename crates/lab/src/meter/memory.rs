@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(looked, [1, 2, 3]);
         assert!(sum.unwrap_err().contains("too busy"), "a sum of three of five is none");
         let (looked, sum) = read(&mut memory, &pids, 3, 10);
-        assert_eq!(looked[..2], [4, 5], "those that nobody has looked at come first");
+        assert_eq!(looked[..2], [4, 5], "processes without a sample come first");
         assert_eq!(sum, Ok(150));
         // All have grown tenfold: each reading sees a part of them, and two readings see all.
         let mut seen: Vec<u32> = Vec::new();
@@ -128,7 +128,7 @@ mod tests {
         let mut memory = MemoryInTurns::default();
         assert_eq!(read(&mut memory, &[1, 2, 3], 9, 1).1, Ok(6));
         assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(own(10))), |_| false), Ok(20));
-        assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "it is no more among those that are asked for");
+        assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "process 2 is no longer among the requested ones");
         assert!(memory.sum(vec![1, 3], |_| Err("no".to_owned()), |_| false).is_err());
         assert_eq!(read(&mut memory, &[1, 3], 1, 1).1, Ok(4));
     }

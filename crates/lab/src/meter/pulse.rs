@@ -364,7 +364,7 @@ mod tests {
         };
         assert!(!after(3, Some(1_500)), "the group is too small: that is what the engine was given");
         assert!(after(3, Some(20)) && after(0, Some(1_500)), "others' memory is not what held it up");
-        assert!(!after(3, None), "a kernel that tells nothing of it");
+        assert!(!after(3, None), "a kernel without this counter");
     }
 
     #[test]

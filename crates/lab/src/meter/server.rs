@@ -478,7 +478,7 @@ mod tests {
     fn memory_sampling_takes_at_most_a_tenth_of_any_interval() {
         let after = |ms: u64| memory_time(Some(Duration::from_millis(ms)));
         assert_eq!([after(100), after(1000), after(60_000)], [10, 100, 100].map(Duration::from_millis));
-        assert_eq!(memory_time(None), MEMORY_TIME, "nobody has looked yet");
+        assert_eq!(memory_time(None), MEMORY_TIME, "there is no sample yet");
     }
 
     #[test]
@@ -507,6 +507,6 @@ mod tests {
         // 7 had used 40 s, used 2 more and ended; 8 came and went in between with 3.
         let earlier = look(&[(1, 5), (7, 40)], 10);
         assert_eq!(look(&[(1, 9)], 10 + 42 + 3).ended_cpu_s_since(&earlier), 5.0);
-        assert_eq!(look(&[(1, 9)], 10).ended_cpu_s_since(&earlier), 0.0, "nobody has waited for 7 yet");
+        assert_eq!(look(&[(1, 9)], 10).ended_cpu_s_since(&earlier), 0.0, "7 is not reaped yet");
     }
 }

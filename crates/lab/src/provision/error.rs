@@ -61,7 +61,7 @@ pub enum ProvisionError {
     },
     /// The data was kept on purpose.
     #[error(
-        "{} holds data that {owner} asked rumba to keep; remove it yourself, or choose another directory",
+        "{} holds data that {owner} requested to keep; remove it yourself, or choose another directory",
         shown(path)
     )]
     Kept {

@@ -349,7 +349,7 @@ fn unreadable_registry_entry_is_reported() {
     assert!(host.ledger.unreadable(&[DATA_DIRECTORY]).unwrap().is_empty());
     let entry = fs::read_dir(host.path("state/managed")).unwrap().next().unwrap().unwrap().path();
     fs::write(&entry, "").unwrap();
-    assert!(host.leftovers().is_empty(), "nobody knows of what");
+    assert!(host.leftovers().is_empty(), "its owner is unknown");
     let unreadable = host.ledger.unreadable(&[DATA_DIRECTORY]).unwrap();
     assert_eq!(unreadable.len(), 1);
     assert!(unreadable[0].to_string().contains(entry.to_str().unwrap()), "{unreadable:?}");

@@ -87,7 +87,7 @@ fn open_loop_serves_all_arrivals_before_its_end_and_none_after() {
         assert!(late.ops() >= 50, "{driving:?}: {} of about 180 had waited", late.ops());
         counts.merge(&late);
         assert_eq!(counts.ops(), due_before(&schedule, end_ns), "{driving:?} {:?}", schedule.queue);
-        assert!(max_ms(&counts) >= 100.0, "{driving:?}: whoever came first waited for the whole stall");
+        assert!(max_ms(&counts) >= 100.0, "{driving:?}: the first arrival waited for the whole stall");
         running.join();
     }
 }

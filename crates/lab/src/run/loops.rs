@@ -282,7 +282,7 @@ mod tests {
         turning.take(events.get(0), 0);
         assert_eq!(turning.slots[0].turn, 0, "the client waits for something else");
         wait(&mut events);
-        assert_eq!(events.len(), 0, "the event is not told again");
+        assert_eq!(events.len(), 0, "the event is not reported again");
         of.driver.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         wait(&mut events);
         assert_eq!(events.len(), 1, "what is waited for now was there before");

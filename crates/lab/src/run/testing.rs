@@ -167,8 +167,8 @@ impl Worker for ScriptedClient {
                 self.connection = Connection::new();
                 self.connection.fetch(1, 1).await;
             }
-            Action::Fail => return Err(EngineError::failed("action", "failed as told")),
-            Action::Panic => panic!("as told"),
+            Action::Fail => return Err(EngineError::failed("action", "failed as planned")),
+            Action::Panic => panic!("as planned"),
         }
         Ok(Op { rows: 1, ..Op::default() })
     }

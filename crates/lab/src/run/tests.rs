@@ -186,7 +186,7 @@ fn arrivals_keep_times_and_order_and_none_is_skipped() {
 
 #[test]
 fn a_client_that_fails_or_panics_stops_the_others_and_is_named() {
-    for (action, words) in [(Action::Fail, "failed as told"), (Action::Panic, "panicked: as told")] {
+    for (action, words) in [(Action::Fail, "failed as planned"), (Action::Panic, "panicked: as planned")] {
         for driving in drivers(4) {
             let (_, failure) = run(driving, 4, move |client| {
                 let actions = if client == 2 { [action] } else { [Action::Request] };
@@ -220,8 +220,8 @@ fn where_one_client_cannot_be_made_none_runs() {
 #[test]
 fn a_maker_that_panics_is_a_client_that_cannot_be_made() {
     for driving in drivers(2) {
-        let end = made(driving, 2, None, |_| panic!("as told"));
-        assert!(end.err().unwrap().to_string().contains("panicked: as told"));
+        let end = made(driving, 2, None, |_| panic!("as planned"));
+        assert!(end.err().unwrap().to_string().contains("panicked: as planned"));
     }
 }
 

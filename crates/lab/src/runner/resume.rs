@@ -249,7 +249,7 @@ mod tests {
             );
             assert!(remedy.ends_with("or run the experiment again into another directory"), "{remedy}");
             assert!(!remedy.contains("two builds") && !then.to_go_on_with(None).contains("two builds"), "{remedy}");
-            assert!(then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&unknown) }), "their programs tell");
+            assert!(then.says_the_same_as(&Rumba { version: "0.1.0", build: Some(&unknown) }), "the programs decide");
         }
     }
 

@@ -162,7 +162,7 @@ fn resumed_run_loads_again_only_where_data_is_gone() {
     assert_eq!(loads, [1, 11, 11, 1, 11, 1].map(Some));
     // No trial had ended: all keep their numbers.
     assert_eq!(crate::plan::rest(&plans, |_| false, |_| false, |_| false), plans);
-    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "nobody waits for a load");
+    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "no trial waits for a load");
     // The first load's record is lost, and a finished trial started from it.
     let left = crate::plan::rest(&plans, |trial| [2, 3].contains(&trial.number), |_| false, |load| load == 1);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
@@ -539,7 +539,7 @@ fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
     let too_short = "the loops are 1 interval long; rumba needs 12 or more to judge whether they were steady";
     assert_eq!(warned(&["loops=1", "loop=500ms"]), reported(too_short, "run longer loops"), "100 ms would be five");
     assert_eq!(warned(&["loops=2", "loop=6s"]), None);
-    assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as told");
+    assert_eq!(warned(&["loops=1", "loop=1200ms", "interval=100ms"]), None, "as the remedy says");
 }
 
 #[test]

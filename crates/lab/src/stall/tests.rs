@@ -69,7 +69,7 @@ impl Trial {
 
 fn codes(said: &[(u64, Said)]) -> Vec<(u64, &str)> {
     let code = |said: &Said| match said {
-        Said::Warning(warning) if warning.code == "stall" => "told",
+        Said::Warning(warning) if warning.code == "stall" => "warned",
         Said::Warning(_) => "over",
         Said::Stalled(cause) if cause.starts_with("stalled: no operation ended for") => "failed",
         Said::Stalled(_) => "failed without its name",
@@ -84,7 +84,7 @@ fn stall_is_reported_once_at_10_s_and_bound_fails_the_trial() {
     assert_eq!(trial.take(5, &interval(PhaseKind::Loop(1), 10, 0.0)), None);
     // Bytes alone, without a completed operation, are no progress.
     assert_eq!(trial.take(7, &interval(PhaseKind::Loop(1), 0, 1e9)), None);
-    assert_eq!(codes(&trial.silent(5..=65)), [(15, "told"), (65, "failed")]);
+    assert_eq!(codes(&trial.silent(5..=65)), [(15, "warned"), (65, "failed")]);
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn stall_continues_across_loops_and_its_end_is_reported() {
     trial.take(0, &started(PhaseKind::Warmup));
     assert_eq!(trial.silent(0..=6), []);
     assert_eq!(trial.take(6, &started(PhaseKind::Loop(1))), None);
-    assert_eq!(codes(&trial.silent(7..=20)), [(10, "told")]);
+    assert_eq!(codes(&trial.silent(7..=20)), [(10, "warned")]);
     let over = trial.take(21, &interval(PhaseKind::Loop(1), 1, 0.0)).unwrap();
     assert_eq!(codes(&[(21, over)]), [(21, "over")]);
-    assert_eq!(codes(&trial.silent(21..=31)), [(31, "told")], "each silence is told");
+    assert_eq!(codes(&trial.silent(21..=31)), [(31, "warned")], "each stall has a warning");
 }
 
 #[test]
@@ -110,11 +110,11 @@ fn a_load_is_at_work_while_it_computes_or_writes() {
         assert_eq!(trial.take(second, &interval(PhaseKind::Load, 0, 2e6)), None);
         assert_eq!(trial.silent(second..=second), []);
     }
-    assert_eq!(codes(&trial.silent(200..=259)), [(209, "told"), (259, "failed")]);
+    assert_eq!(codes(&trial.silent(200..=259)), [(209, "warned"), (259, "failed")]);
     let mut trial = Trial::new(60.0, None);
     trial.own_cpu = 0.5;
     trial.take(0, &started(PhaseKind::Loop(1)));
-    assert_eq!(codes(&trial.silent(0..=12)), [(10, "told")], "in a loop, work without an operation is none");
+    assert_eq!(codes(&trial.silent(0..=12)), [(10, "warned")], "in a loop, work without an operation is none");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn phases_without_operations_are_left_alone() {
         assert_eq!(trial.silent(0..=300), [], "{phase}");
     }
     trial.take(300, &started(PhaseKind::Warmup));
-    assert_eq!(codes(&trial.silent(300..=312)), [(310, "told")], "the silence begins with the phase");
+    assert_eq!(codes(&trial.silent(300..=312)), [(310, "warned")], "the silence begins with the phase");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(trial.silent(0..=3), []);
-    assert_eq!(codes(&trial.silent(300..=310)), [(307, "told")], "three seconds were silent before");
+    assert_eq!(codes(&trial.silent(300..=310)), [(307, "warned")], "three seconds were silent before");
 }
 
 #[test]
@@ -144,20 +144,20 @@ fn loop_end_reported_after_next_loop_began_ends_no_stall() {
     trial.take(0, &started(PhaseKind::Loop(1)));
     trial.take(5, &started(PhaseKind::Loop(2)));
     assert_eq!(trial.take(6, &Event::PhaseEnded(Box::new(ended))), None);
-    assert_eq!(codes(&trial.silent(6..=12)), [(10, "told")]);
+    assert_eq!(codes(&trial.silent(6..=12)), [(10, "warned")]);
 }
 
 #[test]
 fn stall_bound_may_be_short_or_off_and_scales_with_low_rate() {
     let mut short = Trial::new(6.0, None);
     short.take(0, &started(PhaseKind::Loop(1)));
-    assert_eq!(codes(&short.silent(0..=6)), [(3, "told"), (6, "failed")]);
+    assert_eq!(codes(&short.silent(0..=6)), [(3, "warned"), (6, "failed")]);
     let mut never = Trial::new(0.0, None);
     never.take(0, &started(PhaseKind::Loop(1)));
-    assert_eq!(codes(&never.silent(0..=1000)), [(10, "told")]);
+    assert_eq!(codes(&never.silent(0..=1000)), [(10, "warned")]);
     let mut slow = Trial::new(60.0, Some(0.1));
     slow.take(0, &started(PhaseKind::Loop(1)));
-    assert_eq!(codes(&slow.silent(0..=300)), [(150, "told"), (300, "failed")]);
+    assert_eq!(codes(&slow.silent(0..=300)), [(150, "warned"), (300, "failed")]);
 }
 
 #[test]

@@ -251,6 +251,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&page).unwrap(), "newer");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(replace_named(Path::new("/dev/full"), "more").unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no other file is left");
     }
 }

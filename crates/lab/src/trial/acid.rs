@@ -276,7 +276,7 @@ mod tests {
         let own = Own::new("flush_log", Some(Durability::Buffered));
         let weaker =
             Given::of(Some(&own), Some(Durability::Sync), &Settings::default(), |level| level.name().to_owned());
-        let reported = loss(&of(3), &weaker).expect("it is told").remedy;
+        let reported = loss(&of(3), &weaker).expect("a warning").remedy;
         assert!(reported.starts_with("durability buffered (flush_log) allows it"), "{reported}");
     }
 
@@ -291,7 +291,7 @@ mod tests {
         }
         let (recovery, checks) = reported_by(found(), 1.0, &given(Durability::None));
         assert_eq!(checks, [check("holds", 0)]);
-        let warning = damage(&recovery).expect("it is told");
+        let warning = damage(&recovery).expect("a warning");
         assert!(warning.message.contains("1 of its checks") && warning.message.contains("`does not`"), "{warning:?}");
     }
 }

@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::Value(3.0));
         assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
         spent.others_cpu_s = Metric::absent("no /proc");
-        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
+        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "it would include other CPU");
         spent.others_cpu_s = Metric::Value(2.1);
         assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("so the kernel's work cannot be assigned"));
         assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(of(1.96875, 2.0), (Metric::Value(2.0), Metric::Value(0.0)), "ticks that are cut off");
         let (host, uncharged) = of(1.5, 2.0);
         assert!(host.reason().unwrap().contains("1.50 s for the trial, but its processes are charged 2.00 s"));
-        assert!(uncharged.reason().is_some(), "nothing is known of what nobody is charged with");
+        assert!(uncharged.reason().is_some(), "the uncharged CPU is unknown");
         assert!(of(-0.5, 2.0).0.reason().is_some(), "a negative figure is none");
     }
 

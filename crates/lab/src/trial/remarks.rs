@@ -249,6 +249,6 @@ mod tests {
         let warning = uncharged(&loops).unwrap();
         assert!(warning.message.contains("15% more"), "{}", warning.message);
         loops.spent.others_cpu_s = Metric::absent("no /proc");
-        assert_eq!(uncharged(&loops), None, "it may all be strangers'");
+        assert_eq!(uncharged(&loops), None, "other processes may have used it all");
     }
 }

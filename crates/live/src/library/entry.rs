@@ -162,7 +162,7 @@ mod tests {
     fn records_that_crash_the_reader_are_reported_as_settled() {
         let details = Details::of(|| panic!("no such loop"));
         assert!(details.problem.as_ref().is_some_and(|problem| problem.contains("no such loop")), "{details:?}");
-        assert!(details.is_settled(), "nobody comes back to it");
+        assert!(details.is_settled(), "it gets no later update");
         assert_eq!(Details::of(|| Err("not JSON".to_owned())).problem.as_deref(), Some("not JSON"));
     }
 }

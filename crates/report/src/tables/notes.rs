@@ -110,7 +110,7 @@ pub fn apart(results: &Results) -> String {
         let parts: Vec<String> = parts.collect();
         if !parts.is_empty() {
             let clients = counted(clients as usize, "client");
-            let _ = writeln!(text, "  {engine}, {clients}: {}; beside {ops} operations", parts.join(", "));
+            let _ = writeln!(text, "  {engine}, {clients}: {}; in addition to {ops} operations", parts.join(", "));
         }
     }
     if text.is_empty() { text } else { format!("\nApart from the operations of the loops, all repeats\n{text}") }

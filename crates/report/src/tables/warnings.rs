@@ -84,7 +84,7 @@ impl<'a> Warnings<'a> {
         if text.is_empty() {
             text
         } else {
-            format!("\nWarnings, the worst first; their letters stand beside what they undermine\n{text}")
+            format!("\nWarnings, the worst first; their letters mark the affected figures\n{text}")
         }
     }
 }

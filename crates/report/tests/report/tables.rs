@@ -294,7 +294,8 @@ fn rollbacks_and_give_ups_are_counted_apart_from_operations() {
     }
     let text = printed(&results);
     let (_, reported) = text.split_once(HEADING).unwrap();
-    let expected = format!("  {}, 16 clients: 14 undone on purpose, 4 given up; beside {ops} operations\n\n", LSM.name);
+    let undone = "14 undone on purpose, 4 given up";
+    let expected = format!("  {}, 16 clients: {undone}; in addition to {ops} operations\n\n", LSM.name);
     assert!(reported.starts_with(&expected), "{reported}");
 }
 

@@ -118,7 +118,7 @@ impl Holm {
             let open: Vec<&str> = of(Change::Undecided).map(|headline| headline.ratio.metric.as_str()).collect();
             let why = of(Change::Undecided).find_map(|headline| headline.ratio.lacking.as_deref());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            weighed(Found::Undecided, &[], format!("{} cannot be told{why}", open.join(", ")))
+            weighed(Found::Undecided, &[], format!("{} cannot be decided{why}", open.join(", ")))
         } else if of(Change::SingleRun).next().is_some() {
             weighed(Found::SingleRun, &[], "one repeat".to_owned())
         } else {

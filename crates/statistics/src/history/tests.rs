@@ -108,7 +108,7 @@ fn a_run_that_decides_nothing_hides_no_step_across_it() {
     }
     let mut lacking = run("3.0", 100.0, "2024-01-03");
     let loops = lacking.results.trials[0].record.phases.iter_mut();
-    loops.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("nobody counted"));
+    loops.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("not counted"));
     let runs = [run("1.0", 100.0, "2024-01-01"), cut_off, lacking, run("4.0", 70.0, "2024-01-04")];
     let history = history(&runs, None);
     let steps = &rate_line(&history).steps;
@@ -167,7 +167,7 @@ fn undecided_run_hides_no_step_across_it_from_a_gate() {
     break_data(&mut broken.results.trials[0].record);
     let mut lacking = run_of_both(100.0, "2024-01-02");
     let phases = lacking.results.trials[0].record.phases.iter_mut();
-    phases.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("nobody counted"));
+    phases.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("not counted"));
     for between in [failing("2024-01-02"), broken, lacking] {
         let of_last = |last: Run| gated(&[run_of_both(100.0, "2024-01-01"), between.clone(), last]);
         assert_eq!(of_last(run_of_both(50.0, "2024-01-03")), found(Found::Holds, Found::Fails));

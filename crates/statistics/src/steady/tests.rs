@@ -216,7 +216,7 @@ fn an_hour_takes_no_longer_than_a_minute() {
     let hour = courses(&seconds(36_000, |second| 1000.0 + wobble(second), |_| 10.0));
     assert_eq!(hour["ops_per_s"].settled, Settled::Steady);
     let trial = &results(vec![record("a", 8, 1)]).trials[0];
-    assert!(steadiness(trial).is_none(), "no loop, nothing to tell");
+    assert!(steadiness(trial).is_none(), "no loop, no result");
 }
 
 /// Whole seconds of any length and order of magnitude, in any number.

@@ -194,7 +194,7 @@ fn unverified_repeat_moves_no_median_and_alone_decides_nothing() {
 
         unverified.plan.run.verify = false;
         let unasked = summarise(&results(vec![record("a", 8, 1), unverified.clone()]));
-        assert_eq!(unasked.rows[0].run.as_ref().unwrap().repeats, [1, 2], "nobody asked for a verification");
+        assert_eq!(unasked.rows[0].run.as_ref().unwrap().repeats, [1, 2], "no verification was requested");
         unverified.plan.run.verify = true;
         unverified.phases.push(phase(PhaseKind::Verify, 1.0, 0, 0.0));
         let verified = summarise(&results(vec![record("a", 8, 1), unverified]));

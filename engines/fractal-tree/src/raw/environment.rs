@@ -364,7 +364,7 @@ impl Drop for Environment {
 
 #[cold]
 fn full() -> EngineError {
-    EngineError::DiskFull("a write found no room; PerconaFT is not asked any more".to_owned())
+    EngineError::DiskFull("a write found the disk full; rumba sends no more writes to PerconaFT".to_owned())
 }
 
 #[cold]

@@ -78,7 +78,7 @@ fn with_hot_optimize_a_drain_brings_them_down() {
     let before = flushed();
     database.instance.drain().unwrap();
     assert!(flushed() - before > 4000.0 * 62.0, "{before} bytes, then {}", flushed());
-    assert_eq!(database.instance.unpaid(), None, "whatever the other tests have waiting");
+    assert_eq!(database.instance.unpaid(), None, "also if other tests have pending work");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn the_budget_is_the_pool_and_the_log_is_in_proportion() {
     assert_eq!(value("innodb_buffer_pool_size"), Some("1073741824"));
     assert_eq!(value("innodb_redo_log_capacity"), Some("2147483648"));
     assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("1"));
-    assert_eq!(value("innodb_flush_neighbors"), Some("0"), "alike on every build, whatever the device says of itself");
+    assert_eq!(value("innodb_flush_neighbors"), Some("0"), "equal on every build and for every device");
     assert_eq!(value("innodb_log_file_size"), None, "it is of older servers");
     assert_eq!(value("query_cache_size"), None, "it is of older servers");
 }

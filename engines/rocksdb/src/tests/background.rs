@@ -129,7 +129,7 @@ fn memtables_of_all_key_spaces_share_a_limit() {
     let quarter = (2 << 20) as f64;
     assert!(held(&config()) <= quarter);
     let outside = held(&config_with([("db_write_buffer_size", Value::Int(0))]));
-    assert!(outside > quarter, "{outside}: the rows of this test are too few to tell");
+    assert!(outside > quarter, "{outside}: this test has too few rows to decide");
 }
 
 /// While flushes are slower than writers, memtables wait. Four key spaces must still stay within their half.
@@ -149,7 +149,7 @@ fn unflushed_memtables_stay_within_the_cache_budget() {
     // Half of 8 MiB, plus the part of an arena block by which RocksDB lets a memtable exceed its size
     // (`MemTable::ShouldFlushNow`).
     assert!(most <= (4 << 20) as f64 * (1.0 + 0.6 / 8.0), "{most}");
-    assert!(most > (1 << 20) as f64, "{most}: the rows of this test are too few to tell");
+    assert!(most > (1 << 20) as f64, "{most}: this test has too few rows to decide");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn settings_that_would_have_no_effect_are_refused_or_given_one() {
     let is = |settings: EngineConfig| in_force(&settings).map(Option::unwrap_or_default);
     assert_eq!(is(config()), ["0", "1"]);
     assert_eq!(is(config_with([(number, Value::Int(3))])), ["3", "0"]);
-    assert_eq!(is(config_with([(number, Value::Int(0))])), ["0", "1"], "nothing, as asked");
+    assert_eq!(is(config_with([(number, Value::Int(0))])), ["0", "1"], "nothing, as requested");
     assert_eq!(is(config_with([(size, Value::Int(4096))])), ["0", "4096"]);
 }
 

@@ -359,7 +359,7 @@ pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
         "submit_rows",
         &format!(
             "LOAD DATA took {} of {rows} rows as they are ({said}): rows with a key that is there already were left \
-             out, or values that do not fit were changed; roll back, and load by INSERT to hear which",
+             out, or values that do not fit were changed; roll back, and load by INSERT to see which",
             done.affected
         ),
     ))

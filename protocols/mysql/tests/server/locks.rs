@@ -23,7 +23,7 @@ pub fn wait_for_a_lock(server: &Server, table: &str) {
         // InnoDB refreshes this view at most every 100 ms.
         std::thread::sleep(std::time::Duration::from_millis(150));
     }
-    panic!("nobody waits for a lock on {table}");
+    panic!("no session waits for a lock on {table}");
 }
 
 fn pair(server: &Server, table: &str, setup: &str) -> ([WireSession; 2], Arc<WireCounts>) {

@@ -162,7 +162,7 @@ fn connection_is_encrypted_on_request() {
 fn an_untrusted_certificate_is_refused_with_a_remedy() {
     let server = Server::shared();
     let verified = |ca| Target { tls: Tls::Verified { ca }, ..server.target("root", "", server.tcp()) };
-    let outsider = server.ca().with_file_name("stranger.pem");
+    let outsider = server.ca().with_file_name("outsider.pem");
     let cases = [
         (verified(Some(outsider)), "the authority that signed"),
         (verified(Some(server.ca().with_file_name("names"))), "no certificate in it"),
@@ -198,7 +198,7 @@ fn a_certificate_for_another_name_is_refused() {
     server.admin().query("CREATE USER any@'%'").unwrap();
     let any = |ca| Target { user: "any".into(), database: None, tls: Tls::Signed { ca }, ..target.clone() };
     Admin::connect(&any(Some(server.ca())), TIMEOUT).unwrap();
-    let error = refusal(&any(Some(server.ca().with_file_name("stranger.pem"))));
+    let error = refusal(&any(Some(server.ca().with_file_name("outsider.pem"))));
     assert!(error.to_string().contains("the authority that signed"), "{error}");
 }
 
@@ -209,7 +209,7 @@ fn client_certificate_is_sent_when_the_server_requires_it() {
     server.admin().query("CREATE OR REPLACE USER shown@'127.0.0.1' REQUIRE X509").unwrap();
     let how = Tls::Verified { ca: Some(server.ca()) };
     let target = |tls| Target { tls, ..server.target("shown", "", server.tcp()) };
-    assert!(refusal(&target(how.clone())).to_string().contains("denied"), "nobody is let in without one");
+    assert!(refusal(&target(how.clone())).to_string().contains("denied"), "a login without one is refused");
     let file = |name: &str| server.ca().with_file_name(name);
     let own = |certificate: &str, key: &str| {
         target(Tls::Identified(Box::new(Identified {

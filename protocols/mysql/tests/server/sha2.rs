@@ -71,7 +71,7 @@ fn cleartext_password_is_sent_only_over_secure_channels() {
         assert_eq!(login.step(OK).unwrap(), Step::In { status: 2 });
     }
     let (mut login, _) = start("caching_sha2_password", caller("sesame", false, false));
-    assert_eq!(login.step(&[1, 4]).unwrap(), Step::Send(vec![2]), "the server's key is asked for");
+    assert_eq!(login.step(&[1, 4]).unwrap(), Step::Send(vec![2]), "it requests the server's key");
     assert!(matches!(login.step(b"\x01no key"), Err(WireError::Protocol(_))));
 }
 

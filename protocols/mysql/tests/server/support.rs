@@ -140,7 +140,7 @@ impl Server {
 /// and `curved` have X.509 version 1, as openssl makes them without extensions, and `curved` has a key of P-521.
 fn certify(dir: &Path) {
     certificate::of_authority(dir, "ca");
-    certificate::of_authority(dir, "stranger");
+    certificate::of_authority(dir, "outsider");
     let names = dir.join("names");
     std::fs::write(&names, "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
     sign(dir, "server", "P-256", &["-extfile", &names.display().to_string()]);

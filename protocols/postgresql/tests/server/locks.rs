@@ -21,7 +21,7 @@ fn wait_for_a_lock(server: &PostgreSql) {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("nobody waits for a lock");
+    panic!("no session waits for a lock");
 }
 
 fn pair(server: &PostgreSql, table: &str, setup: &str) -> ([PgSession; 2], Arc<PgCounts>) {

@@ -103,7 +103,7 @@ fn tls_connection_works_and_is_verified_on_request() {
     while root.query("SHOW ssl").unwrap().rows[0][0].as_deref() != Some("on") {
         assert!(since.elapsed() < TIMEOUT);
     }
-    assert!(refused(&tcp(&server)).contains("28000"), "nobody is let in without encryption");
+    assert!(refused(&tcp(&server)).contains("28000"), "a login without encryption is refused");
     let ca = Some(certificate);
     for tls in [Tls::Preferred, Tls::Required, Tls::Signed { ca: ca.clone() }, Tls::Verified { ca }] {
         let mut session = PgSession::connect(&Target { tls, ..tcp(&server) }, &SessionOptions::default()).unwrap();

@@ -224,14 +224,14 @@ fn long_values_and_rows_come_through() {
 fn changed_rows_are_counted_and_returned_rows_are_visited() {
     let server = shared();
     for mut session in sessions(&server) {
-        session.run("CREATE TEMPORARY TABLE told (id bigserial PRIMARY KEY, v int)").unwrap();
+        session.run("CREATE TEMPORARY TABLE counted (id bigserial PRIMARY KEY, v int)").unwrap();
         let insert =
-            session.prepare("INSERT INTO told (v) SELECT n FROM generate_series(1, $1) n RETURNING id").unwrap();
+            session.prepare("INSERT INTO counted (v) SELECT n FROM generate_series(1, $1) n RETURNING id").unwrap();
         let (done, rows) = fetch(&mut session, insert, &[Param::Int(5)], 1).unwrap();
         assert_eq!((done.rows, done.affected, rows.len()), (5, 5, 5));
-        let update = session.prepare("UPDATE told SET v = 0 WHERE id > $1").unwrap();
+        let update = session.prepare("UPDATE counted SET v = 0 WHERE id > $1").unwrap();
         assert_eq!(fetch(&mut session, update, &[Param::Int(2)], 0).unwrap().0.matched, 3);
-        let none = session.prepare("SELECT v FROM told WHERE id = $1").unwrap();
+        let none = session.prepare("SELECT v FROM counted WHERE id = $1").unwrap();
         let (done, _) = fetch(&mut session, none, &[Param::Int(99)], 0).unwrap();
         assert_eq!((done.rows, done.affected), (0, 0));
         let empty = session.prepare("").unwrap();

@@ -200,7 +200,7 @@ mod tests {
         let second = notify(&mut interval, Kind::Intermediate, 4);
         assert_eq!((second.interval_s, second.counts.reads, second.counts.events), (3.0, 16, 16));
         assert_eq!((second.counts.ignored_errors, second.errors_by_code["1213"]), (16, 16));
-        assert_eq!(second.latency, Latency::default(), "closing reports alone tell it");
+        assert_eq!(second.latency, Latency::default(), "only closing reports contain it");
         let closing = notify(&mut all, Kind::Cumulative, 5);
         assert_eq!((closing.interval_s, closing.elapsed_s, closing.counts.reads), (2.0, 5.0, 6));
         assert_eq!(closing.latency, Latency { min_ns: 7, avg_ns: 7, max_ns: 7, sum_ns: 42 });

@@ -1,25 +1,25 @@
--- What scripts find under `sysbench` and `ffi.C`, over the functions of the program. Called once per
--- interpreter with the program's table of functions, the interpreter's address, and what is known of the run.
+-- The tables `sysbench` and `ffi.C` for scripts, implemented with the functions of the program. Called once per
+-- interpreter with the program's table of functions, the interpreter's address, and the known facts about the run.
 
 local interface, address, known = ...
 
--- What scripts print and what the program prints come in their order, into a file too.
+-- Keeps the order of lines from scripts and from the program, also in a file.
 io.stdout:setvbuf("line")
 
--- A line is written at once, so that those of several threads do not mix.
+-- Writes a line at once, so that lines of several threads do not mix.
 function print(...)
    local words = { ... }
    for place = 1, select("#", ...) do words[place] = tostring(words[place]) end
    io.write(table.concat(words, "\t") .. "\n")
 end
 
--- An experiment's output is its own.
+-- In an experiment, scripts print nothing.
 if known.is_quiet then
    function print() end
    function io.write() return io.stdout end
 end
 
--- Scripts take it for granted as a global.
+-- Scripts rely on this global.
 ffi = require("ffi")
 
 ffi.cdef [[
@@ -132,7 +132,7 @@ sysbench = {
    histogram = {},
 }
 
--- What scripts call by `ffi.C`: the program's own functions do not lie in a shared library, so they are found first.
+-- The functions that scripts call as `ffi.C`. Those of the program are not in a shared library, so this table has priority.
 local exported = {}
 local real_ffi = ffi
 local c_library = setmetatable(exported, { __index = real_ffi.C })
@@ -150,29 +150,29 @@ local rand_string, rand_varstring = api.rand_string, api.rand_varstring
 function sysbench.rand.uniform_uint64() return rand_uint64(this) end
 function sysbench.rand.uniform_double() return rand_double(this) end
 
--- Numbers of 32 bits are the fastest. A range that ends above them is drawn as Lua's own numbers, which are whole up to
--- 2^53; converted to 32 bits it would silently be another.
+-- Numbers of 32 bits are the fastest. For a range with a higher end, Lua's numbers are used, which are exact up to 2^53. A
+-- conversion to 32 bits would silently change the range.
 local NARROW, WIDE = 4294967295, 9007199254740992
 
 local function wide(kind, a, b)
    if not (b <= WIDE and a >= -WIDE) then
-      error("sysbench.rand: a range lies from -9007199254740992 to 9007199254740992 (2^53)", 3)
+      error("sysbench.rand: a range must be within -9007199254740992 and 9007199254740992 (2^53)", 3)
    end
-   -- As a conversion to 32 bits does: select_random_ranges divides a table, and its ranges begin anywhere.
+   -- Rounds down as a conversion to 32 bits does, because select_random_ranges divides a table into fractional ranges.
    return rand_wide(this, kind, a - a % 1, b - b % 1)
 end
 
 function sysbench.rand.default(a, b) return b > NARROW and wide(0, a, b) or rand_default(this, a, b) end
 function sysbench.rand.uniform(a, b) return b > NARROW and wide(1, a, b) or rand_uniform(this, a, b) end
 function sysbench.rand.gaussian(a, b) return b > NARROW and wide(2, a, b) or rand_gaussian(this, a, b) end
--- 1.1 has none, and a script that lists the functions must not find it.
+-- sysbench 1.1 lacks this function, so a script that lists the functions must not find it.
 local function special(a, b) return b > NARROW and wide(3, a, b) or rand_special(this, a, b) end
 setmetatable(sysbench.rand, { __index = { special = special } })
 function sysbench.rand.pareto(a, b) return b > NARROW and wide(4, a, b) or rand_pareto(this, a, b) end
 function sysbench.rand.zipfian(a, b) return b > NARROW and wide(5, a, b) or rand_zipfian(this, a, b) end
 function sysbench.rand.unique() return rand_unique(this) end
 
--- Strings of a script are made in one place each and copied out, so that nothing is allocated but the string.
+-- A shared buffer for the strings of a script, so that only the string itself is allocated.
 local room, room_bytes = real_ffi.new("char[?]", 64), 64
 local function at_least(bytes)
    if bytes > room_bytes then
@@ -189,8 +189,8 @@ function sysbench.rand.string(format)
 end
 
 function sysbench.rand.varstring(least, most)
-   assert(least <= most, "sysbench.rand.varstring: the least length is above the greatest")
-   assert(most > 0, "sysbench.rand.varstring: no length to choose")
+   assert(least <= most, "sysbench.rand.varstring: the minimum length exceeds the maximum")
+   assert(most > 0, "sysbench.rand.varstring: the maximum length must be positive")
    local buffer = at_least(most)
    return real_ffi.string(buffer, rand_varstring(this, buffer, least, most))
 end
@@ -210,7 +210,7 @@ sb_rand_special, sb_rand_pareto = sysbench.rand.special, sysbench.rand.pareto
 
 function sb_rnd() return tonumber(rand_uint64(this) % 0x100000000ULL) end
 
--- The next unique number that lies there: in a small range there are few.
+-- The next unique number within the range. A small range contains few of them.
 function sb_rand_uniq(least, most)
    least, most = least or 0, most or NARROW
    if most > NARROW then
@@ -226,9 +226,9 @@ mysql_table_engine, myisam_max_rows = mysql_table_engine or "innodb", 1000000
 
 -- ------------------------------------------------------------------ SQL
 
--- A `__gc` of a script's may run wherever something is made, be it an address or a string, and do what any script does:
--- send statements of the same connection, bind, close. So between a call that gives something and one that takes it
--- away nothing is made here, or what is given is Lua's own.
+-- A script's `__gc` can run at every allocation, for example of an address or a string. It can use the same connection: send
+-- statements, bind, close. Code here therefore allocates nothing between a call that returns memory of the program and the
+-- call that invalidates it. Otherwise it uses memory of Lua.
 
 local query, prepare, execute = api.query, api.prepare, api.execute
 local bind, close = api.bind, api.close
@@ -238,11 +238,11 @@ local function address(of)
    return tonumber(real_ffi.cast("uintptr_t", real_ffi.cast("void *", of)))
 end
 
--- What the statements of connections are bound to, by their addresses: a script may have it nowhere else, and a statement
--- in other handles.
+-- The bound parameters of each connection's statements, by their addresses. A script may hold no other reference to them,
+-- and may hold a statement in several handles.
 local bound = {}
 
--- A handle was collected. With its last one a connection goes, and what its statements are bound to.
+-- A handle was collected. The last handle of a connection also frees the connection and the bound parameters.
 local function let_go(connection)
    if api.let_go(this, connection) then bound[address(connection)] = nil end
 end
@@ -261,10 +261,10 @@ local types = {
 local errors = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
 sysbench.sql.type, sysbench.sql.error = types, errors
 
--- What a call of the program came to.
+-- The outcomes of the program's calls.
 local DONE, ROWS = 0, 1
 
--- What a connection's last failure was: how bad, the number, the state, the words, all of the same one.
+-- A connection's last failure: severity, number, state and message, all of the same failure.
 local function failure(connection)
    local failures, kind, number, state, words
    repeat
@@ -275,22 +275,22 @@ local function failure(connection)
    return kind, number, state, words
 end
 
--- Raises what a connection's last call failed with: a table that has the event begun again, or words that end the run.
+-- Raises the error of a connection's last call: a table that restarts the event, or a text that ends the run.
 local function raise(connection, statement)
    local kind, number, state, words = failure(connection)
-   local told = {
+   local failed = {
       connection = connection, query = statement, sql_errno = number, sql_state = state, sql_errmsg = words,
    }
    local is_ignorable = sysbench.hooks.sql_error_ignorable
    if kind == errors.IGNORABLE
-      or type(is_ignorable) == "function" and is_ignorable(told) then
-      told.errcode = sysbench.error.RESTART_EVENT
-      error(told, 3)
+      or type(is_ignorable) == "function" and is_ignorable(failed) then
+      failed.errcode = sysbench.error.RESTART_EVENT
+      error(failed, 3)
    end
    error(string.format("SQL error, errno = %d, state = '%s': %s", number, state, words), 3)
 end
 
--- Where a row is copied to. Who reads one has taken the room, so that nobody else does meanwhile.
+-- The buffer for a row. A reader takes it, so that a nested reader cannot use it at the same time.
 local row_room
 local row, value_bytes = real_ffi.typeof("rumba_row"), real_ffi.sizeof("sql_value")
 local first_room_bytes, most_kept_bytes = 1024, 65536
@@ -302,7 +302,7 @@ local function room_of(bytes)
    return made
 end
 
--- The next row of a connection's answer, and how many columns it has; nothing after the last.
+-- Returns the next row of a connection's result and its number of columns; no row after the last.
 local function fetch(connection)
    local own = row_room or room_of(first_room_bytes)
    row_room = nil
@@ -323,9 +323,9 @@ local function fetch(connection)
    return values, columns
 end
 
--- What a statement without rows returns: as in sysbench a null pointer. It equals nil and counts as true, so that
--- assert(con:query("CREATE TABLE …")) holds. Its type is its own, because a field of a null sql_result would end the
--- program by SIGSEGV.
+-- The result of a statement without rows: a null pointer, as in sysbench. It equals nil and counts as true, so that
+-- assert(con:query("CREATE TABLE …")) succeeds. It has a separate type, because access to a field of a null sql_result
+-- would end the program with SIGSEGV.
 local no_rows = real_ffi.cast("sql_no_rows *", nil)
 real_ffi.metatype("sql_no_rows", {
    __index = function(_, name)
@@ -369,7 +369,7 @@ real_ffi.metatype("sql_connection", {
    __tostring = function() return "<sql_connection>" end,
 })
 
--- A parameter's type decides what it is made of: scripts find a buffer of numbers or of characters, and may write to it.
+-- A parameter has a buffer of numbers or of characters, depending on its type. Scripts can write to the buffer.
 local ints, reals, texts = {}, {}, {}
 
 function ints:set(value)
@@ -400,18 +400,18 @@ local function takes_no_string(self)
 end
 ints.set_rand_str, reals.set_rand_str = takes_no_string, takes_no_string
 
--- Collected as all that is Lua's, which so knows how long its buffer is.
+-- Lua allocates and collects parameters, so it knows the length of the buffer.
 local function parameter(name, methods)
    return real_ffi.metatype(name, { __index = methods, __tostring = function() return "<sql_param>" end })
 end
 local int, real, letters = parameter("sql_int", ints), parameter("sql_real", reals), parameter("sql_text", texts)
 local without_buffer = real_ffi.sizeof("sql_text", 0)
 
--- The program reads whatever it is given as one.
+-- The program cannot check the type of a parameter.
 local istype = real_ffi.istype
 local function is_parameter(given) return istype(int, given) or istype(real, given) or istype(letters, given) end
 
--- Types that are carried alike.
+-- The type in which each type is sent.
 local carried = {
    [types.TINYINT] = types.BIGINT, [types.SMALLINT] = types.BIGINT, [types.INT] = types.BIGINT,
    [types.BIGINT] = types.BIGINT, [types.FLOAT] = types.DOUBLE, [types.DOUBLE] = types.DOUBLE,
@@ -424,7 +424,7 @@ function statements:bind_create(kind, most)
    local carrier = carried[tonumber(kind)]
    if carrier == nil then error("Unsupported argument type: " .. tostring(kind), 2) end
    if carrier == types.VARCHAR and type(most) ~= "number" then
-      error("bind_create: a string needs its greatest length", 2)
+      error("bind_create: a string needs its maximum length", 2)
    end
    local made
    if carrier == types.VARCHAR then
@@ -450,7 +450,7 @@ function statements:bind_param(...)
       local made = {}
       bound[connection] = bound[connection] or made
    end
-   -- From here on nothing is made: what the program has of a statement's parameters is what is kept here.
+   -- Nothing is allocated from here on, so that the program and this table refer to the same parameters.
    bound[connection][statement] = given
    local outcome = bind(self, parameters_of, count)
    if outcome ~= DONE then raise(self.connection, "<prepared statement>") end
@@ -468,7 +468,7 @@ end
 function statements:next_result() return no_rows end
 
 function statements:close()
-   -- Until then the program has its parameters.
+   -- The program uses the parameters until it has closed the statement.
    local outcome = close(self)
    local of_connection = bound[address(self.connection)]
    if of_connection ~= nil then of_connection[address(self)] = nil end
@@ -521,7 +521,7 @@ function exported.sb_more_events() return more_events(this) end
 function exported.sb_event_start() event_start(this) end
 function exported.sb_event_stop() event_stop(this) end
 
--- Runs a client's events. A script may have its own.
+-- Runs a client's events. A script can replace this function.
 function thread_run(thread)
    local restart = sysbench.error.RESTART_EVENT
    while more_events(this) do
@@ -533,17 +533,17 @@ function thread_run(thread)
          if hook then hook(result) end
          done, result = pcall(event, thread)
       end
-      -- An event that returns something true is the last.
+      -- An event that returns a true value is the last.
       if result then return end
       event_stop(this)
    end
 end
 
--- ------------------------------------------------------------------ what few interpreters are ever asked for
+-- ------------------------------------------------------------------ rarely used functions
 
--- What else a connection can do, histograms, options and commands of scripts, reports, what is called at a collection, the
--- functions of before 1.0: loaded when the first of it is called, so that hundreds of clients which run events have none
--- of it.
+-- These are other functions of connections, histograms, options and commands of scripts, reports, finalizers, and the
+-- functions of sysbench 0.5. They are loaded at the first call, so that hundreds of clients that only run events do not
+-- need memory for them.
 local load, newproxy = loadstring, newproxy
 local set_metatable, metatable_of = debug.setmetatable, debug.getmetatable
 local function once(source)
@@ -560,7 +560,7 @@ local rest, legacy = once(api.seldom), once(api.legacy)
 setmetatable(connections, { __index = function(_, name)
    rest()
    local method = rawget(connections, name)
-   -- As where LuaJIT itself finds none.
+   -- This is LuaJIT's own message.
    if method == nil then error("'struct sql_connection' has no member named '" .. tostring(name) .. "'", 2) end
    return method
 end })

@@ -1,4 +1,4 @@
--- A command to LuaJIT, as its own program takes behind -j: `off`, `opt=3`, or a module of `jit.*`.
+-- A command to LuaJIT, as in the option -j of its program: `off`, `opt=3`, or a module of `jit.*`.
 local command = ...
 local name, list = command:match("^([^=]*)=?(.*)$")
 local arguments = {}

@@ -1,6 +1,6 @@
--- The functions of sysbench 0.5, which 1.0 still has: one connection for each interpreter, made when it is first used, and
--- statements whose values are those that a table of the script has when they are executed. `api.lua` loads it when the
--- first of them is called; what is found as `sysbench.db` is returned.
+-- The functions of sysbench 0.5, which 1.0 still supports. Each interpreter has one connection, which is opened at its first
+-- use. Statements take their values from a table of the script when they are executed. `api.lua` loads this file when a
+-- script calls one of these functions. The file returns the functions for `sysbench.db`.
 
 local types = sysbench.sql.type
 local db = {}
@@ -29,7 +29,7 @@ local function connected()
    return own
 end
 
--- Tail calls, so that errors have the script's line.
+-- These are tail calls, so that errors have the script's line.
 function db.query(sql) return connection():query(sql) end
 
 function db.bulk_insert_init(sql) return connection():bulk_insert_init(sql) end
@@ -47,7 +47,7 @@ end
 
 function db.prepare(sql) return setmetatable({ statement = connection():prepare(sql) }, statements) end
 
--- The keys of a table that is bound, in order; each value's type is that of its parameter or column.
+-- The keys of a bound table, in order. The type of each value is the type of its parameter or column.
 local function places(values)
    if type(values) ~= "table" then error("table was expected", 3) end
    local keys = {}
@@ -75,14 +75,14 @@ function db.bind_param(bound, values)
    bound.is_bound = false
 end
 
--- Rows of prepared statements go nowhere, as in sysbench: no function puts them into the table.
+-- As in sysbench, no function copies rows of prepared statements into the table.
 function db.bind_result(bound, values)
    connected()
    is_of(statements, bound, "prepared statement")
    places(values)
 end
 
--- A string of so many bytes needs room. It at least doubles, so that it is seldom bound anew.
+-- Enlarges a parameter for a string of this length. Its size at least doubles, so that it is rarely bound again.
 local function make_room(bound, place, bytes)
    local room = bound.room[place]
    if room > 0 and bytes <= room then return end
@@ -91,7 +91,7 @@ local function make_room(bound, place, bytes)
    bound.is_bound = false
 end
 
--- Takes the values that the script's table has now.
+-- Copies the current values of the script's table.
 local function take_values(bound)
    for place, key in ipairs(bound.keys) do
       local value = bound.values[key]
@@ -116,7 +116,7 @@ function db.execute(bound)
    return setmetatable({ result = bound.statement:execute() }, results)
 end
 
--- They are there already when the statement was executed.
+-- Results are stored when the statement is executed, so this function has no work.
 function db.store_results(found)
    connected()
    is_of(results, found, "result set")

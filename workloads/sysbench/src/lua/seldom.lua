@@ -1,6 +1,6 @@
--- What few interpreters are ever asked for: a connection made anew, loads of rows, histograms, options and commands of
--- scripts, reports, what is called at a collection. `api.lua` loads it when the first of it is called. Methods of
--- connections are put beside the others; what is found elsewhere is returned.
+-- Rarely used functions: reconnects, loads of rows, histograms, options and commands of scripts, reports, finalizers.
+-- `api.lua` loads this file when a script calls one of them. The file adds its methods of connections to the others, and
+-- returns the other functions.
 
 local api, ffi, connections, raise, DONE, no_rows, this, newproxy, set_metatable, metatable_of = ...
 
@@ -17,7 +17,7 @@ ffi.metatype("sb_histogram_t", { __index = histograms, __tostring = function() r
 
 function seldom.histogram(size, least, most)
    if type(size) ~= "number" or size < 1 or size > 1e6 then
-      error("histogram.new: 1 to 1000000 places are asked for, not " .. tostring(size), 2)
+      error("histogram.new: the size must be from 1 to 1000000, not " .. tostring(size), 2)
    end
    return ffi.gc(api.histogram_new(this, size, least, most), let_go_histogram)
 end
@@ -29,7 +29,7 @@ function connections:reconnect()
    return true
 end
 
--- Statements give one answer each here, so there is never another.
+-- Each statement has one result here, so there is never another.
 function connections:more_results() return false end
 function connections:next_result() return no_rows end
 
@@ -50,7 +50,7 @@ function connections:bulk_insert_next(row)
    return true
 end
 
--- What sysbench has not: a row of two whole numbers, "(1,2)", without a string of Lua.
+-- An extension of sysbench: a row of two integers, "(1,2)", without a Lua string.
 local bulk_add_numbers = api.bulk_add_numbers
 
 function connections:bulk_insert_numbers(a, b)
@@ -63,8 +63,8 @@ function connections:bulk_insert_done()
    return true
 end
 
--- What sysbench has not: rows of one table, value by value, which go the fastest way that the server takes. The
--- columns are named with commas between them: "id,c". From init to done the connection takes nothing else.
+-- An extension of sysbench: rows of one table, value by value, sent in the fastest way that the server supports. The
+-- column names are separated by commas: "id,c". Between init and done, the connection accepts no other statement.
 local load_int, load_text, load_string = api.load_int, api.load_text, api.load_string
 
 function connections:load_rows_init(table, columns)
@@ -79,7 +79,7 @@ function connections:load_rows_text(text)
    if load_text(self, text, #text) ~= DONE then raise(self, "<load of rows>") end
 end
 
--- A text drawn as sysbench.rand.string draws it, without a string of Lua.
+-- A text as from sysbench.rand.string, without a Lua string.
 function connections:load_rows_string(format)
    if load_string(self, format, #format) ~= DONE then raise(self, "<load of rows>") end
 end
@@ -92,8 +92,8 @@ end
 
 local function key(name) return (name:gsub("%-", "_")) end
 
--- Whether the script takes a value for an option of its own: the fourth part of an option's table may be a function that
--- says so. As in sysbench it gets C strings, the option's name and the value; without a value that is a null pointer.
+-- Whether the script accepts a value for one of its options. The fourth part of an option's table can be a function that
+-- checks it. As in sysbench, its arguments are C strings: the option's name, and the value or a null pointer.
 function seldom.takes(name, value)
    for own, definition in pairs(sysbench.cmdline.options or {}) do
       local check = key(own) == key(name) and definition[4]
@@ -117,7 +117,7 @@ function seldom.command_parallel(name)
       and sysbench.cmdline.commands[name][2] == sysbench.cmdline.PARALLEL_COMMAND
 end
 
--- Set once all options are known.
+-- A script sets this text when all options are known.
 function seldom.print_test_options() io.write(sysbench.cmdline.test_options or "") end
 
 function seldom.call_command(name)
@@ -152,7 +152,7 @@ end
 
 local document, hook
 
--- An array for each hook, as in sysbench.
+-- Prints an array for each hook, as in sysbench.
 function seldom.report_json(stat)
    if hook == sysbench.reporting then
       io.write(",\n")
@@ -162,7 +162,7 @@ function seldom.report_json(stat)
       hook = sysbench.reporting
    end
    if not document then
-      -- Collected when the interpreter ends, and so after the last report.
+      -- The interpreter collects it when it ends, which is after the last report.
       document = newproxy(true)
       getmetatable(document).__gc = function() io.write("\n]\n") end
    end
@@ -185,13 +185,13 @@ function seldom.report_json(stat)
       per_second(stat, "errors"), per_second(stat, "reconnects")))
 end
 
--- ------------------------------------------------------------------ what is called at a collection
+-- ------------------------------------------------------------------ finalizers
 
--- An error that gets out of a `__gc` is nobody's: LuaJIT drops it, and with it (in its version of January 2026) the topmost
--- value of whatever was interrupted, which then goes on with another. So it is told, and stays inside. If it is one after
--- which an event is begun again, the connection's next call fails with it too: the transaction may have been rolled back,
--- and the event that is under way does not know of it.
-local function tell(why)
+-- LuaJIT drops an error that leaves a `__gc`. In its version of January 2026, it also drops the topmost value of the
+-- interrupted function, which then continues with a wrong value. The error is therefore caught here and reported. If the
+-- error restarts an event, the connection's next call fails with it, too. Otherwise the current event would not notice that
+-- its transaction may have been rolled back.
+local function report(why)
    local is_table = type(why) == "table"
    if is_table and why.errcode == sysbench.error.RESTART_EVENT
       and why.connection ~= nil and ffi.istype("sql_connection *", why.connection) then
@@ -203,20 +203,20 @@ end
 
 local function collect(finalizer, ...)
    local done, why = pcall(finalizer, ...)
-   if not done then pcall(tell, why) end
+   if not done then pcall(report, why) end
 end
 
--- By what they guard, so that no more are made than there are functions.
+-- One guard for each function, by the function.
 local guards = setmetatable({}, { __mode = "kv" })
 
 local function guarded(finalizer)
    local kind = type(finalizer)
-   -- C's functions, such as `free`, raise nothing.
+   -- C functions, such as `free`, raise no errors.
    if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then return finalizer end
    local guard = guards[finalizer]
    if guard == nil then
       guard = function(...) collect(finalizer, ...) end
-      -- A metatable that is given again has the guard already.
+      -- A metatable that is set again already contains the guard.
       guards[finalizer], guards[guard] = guard, guard
    end
    return guard
@@ -229,15 +229,15 @@ end
 
 function seldom.gc(made, finalizer) return ffi.gc(made, guarded(finalizer)) end
 
--- LuaJIT allows nobody to change the table afterwards.
+-- LuaJIT does not allow changes of the table after this call.
 function seldom.metatype(kind, metatable)
    guard_in(metatable)
    return ffi.metatype(kind, metatable)
 end
 
--- LuaJIT looks into the metatable of a proxy itself, and scripts put another `__gc` there when they like. So they are shown a
--- table in its place: a `__gc` stays there, where it is looked for at the collection, and all else is the metatable's. Each
--- by the other.
+-- LuaJIT reads the `__gc` of a proxy's metatable directly, and scripts can replace it at any time. They therefore get another
+-- table instead of the metatable. That table holds the script's `__gc`, which the collection calls; all other names refer to
+-- the metatable. These two tables map each one to the other.
 local metatables, shown = setmetatable({}, { __mode = "kv" }), setmetatable({}, { __mode = "kv" })
 
 local function show(metatable)
@@ -250,7 +250,7 @@ local function show(metatable)
    end
    return setmetatable(own, {
       __index = function(_, name)
-         -- What has been put there here is nothing of the script's.
+         -- Values that this file has set are hidden from the script.
          if name == "__gc" or name == "__metatable" and rawequal(metatable.__metatable, own) then return nil end
          return metatable[name]
       end,
@@ -268,7 +268,7 @@ function seldom.newproxy(kind)
    return made
 end
 
--- Another metatable stays the script's own: what is guarded is the `__gc` that it has when it is given.
+-- Any other metatable is used as it is. Only the `__gc` that it has at this call is guarded.
 function seldom.setmetatable(value, metatable)
    local of_proxy = metatables[metatable]
    if of_proxy == nil and type(value) == "userdata" then guard_in(metatable) end

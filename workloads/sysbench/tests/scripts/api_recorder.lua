@@ -1,21 +1,21 @@
--- A stand-in for sysbench's Lua API that executes nothing and records what scripts ask for.
+-- A mock of sysbench's Lua API that executes nothing and records the calls of scripts.
 --
--- Every state(…) is what a thread has: globals, loaded modules, options and random numbers of its
--- own. As in sysbench, sysbench.opt is not there while a script is being read. What a database
--- would refuse raises an error here: a statement used after it was closed, the wrong number of
--- parameters, a command over a connection that was closed.
+-- Each state(…) holds the data of one thread: its globals, loaded modules, options and random
+-- numbers. As in sysbench, sysbench.opt does not exist while a script is being read. Calls that a
+-- database would refuse raise an error, for example a closed statement or connection, or the wrong
+-- number of parameters.
 
 local ffi = require("ffi")
 local M = {}
 
 -- --------------------------------------------------------------------------------- random numbers
 
--- Not sysbench's generator: the same seed gives the same numbers to every script, which is enough.
+-- This is not sysbench's generator. The same seed gives the same numbers to every script, which is enough.
 local function new_random(seed)
    local state = seed
 
    local function draw(first, last)
-      -- Arguments become unsigned 32-bit integers, as they do in a call to C.
+      -- Arguments become unsigned 32-bit integers, as in a call to C.
       local a, b = math.floor(first) % 2^32, math.floor(last) % 2^32
       state = (state * 1103515245 + 12345) % 2^31
       return a + math.floor(state / 2^31 * (b - a + 1))
@@ -31,7 +31,7 @@ local function new_random(seed)
          return mark == "#" and string.char(draw(48, 57)) or string.char(draw(97, 122))
       end))
    end
-   -- Draws as often as string() does, and makes no string of it.
+   -- Draws as often as string() does, without making a string.
    function rand.skip(template)
       for i = 1, #template do
          if template:byte(i) == 35 then
@@ -196,7 +196,7 @@ function Connection:disconnect()
    self.closed = true
 end
 
--- A connection that the server dropped, as an ignorable error: the driver is connected again.
+-- An ignorable error for a connection that the server dropped, after which the driver has reconnected.
 function Connection:fail()
    self.number = self.number + 1
    error({errcode = 1, connection = self, query = "", sql_errno = 2013, sql_state = "HY000",
@@ -294,7 +294,7 @@ function M.command(state, name)
    return run()
 end
 
--- One event, tried again while it fails with an error that may be ignored.
+-- Runs one event, and retries it after ignorable errors.
 function M.event(state)
    while true do
       local done, problem = pcall(state.globals.event, state.sysbench.tid)

@@ -1,14 +1,14 @@
 -- Runs every script's prepare, thread_init, events, thread_done and cleanup over the recording API,
 -- for each driver, and prints the statements.
 --
---   luajit statements.lua                    all of them
---   luajit statements.lua --scripts DIR      the same of other scripts of these names
---   luajit statements.lua --only oltp_insert those cases whose name has this text
---   luajit statements.lua --shared           without what only our scripts do: SQLite, and some options
---   luajit statements.lua --summary          the checks, and no statements
+--   luajit statements.lua                    all scripts
+--   luajit statements.lua --scripts DIR      other scripts with the same names
+--   luajit statements.lua --only oltp_insert only cases whose name contains this text
+--   luajit statements.lua --shared           without SQLite and options that only our scripts have
+--   luajit statements.lua --summary          only the checks, without statements
 --
--- The texts of two directories with --shared are the same where SQL, values and their order are.
--- White space within SQL is evened out, closing of statements is not printed.
+-- With --shared, the texts of two directories are equal if SQL, values and their order are equal.
+-- White space within SQL is normalised, and closing of statements is not printed.
 
 local here = arg[0]:match("^(.*)/[^/]*$") or "."
 package.path = here .. "/?.lua;" .. package.path
@@ -25,7 +25,7 @@ do
       else
          assert(settings[name], "statements.lua takes --scripts DIR, --only TEXT, --shared and --summary")
          i = i + 1
-         settings[name] = assert(arg[i], "--" .. name .. " wants a value")
+         settings[name] = assert(arg[i], "--" .. name .. " needs a value")
       end
       i = i + 1
    end
@@ -35,8 +35,8 @@ local DRIVERS = {"mysql", "pgsql", "sqlite"}
 local OLTP = {"oltp_point_select", "oltp_read_only", "oltp_read_write", "oltp_write_only", "oltp_insert",
               "oltp_delete", "oltp_update_index", "oltp_update_non_index"}
 
--- name, script, options; `driver` restricts a case to one, `extension` says that only our scripts
--- can do it.
+-- name, script, options; `driver` restricts a case to one driver, and `extension` marks cases that only our scripts
+-- support.
 local cases = {}
 local function case(fields)
    cases[#cases + 1] = fields
@@ -90,7 +90,7 @@ local function option_text(options)
    return table.concat(names, " ")
 end
 
--- What one thread does from prepare to cleanup.
+-- Records the calls of one thread from prepare to cleanup.
 local function record(fields, driver, recorder)
    local function state(command)
       return api.state {directory = settings.scripts, script = fields.script, command = command,
@@ -151,7 +151,7 @@ end
 
 local checks = {}
 
--- A failing case would show in the text only.
+-- Without this check, a failing case would appear only in the text.
 function checks.every_case_runs()
    run_cases(function(kind, text)
       assert(kind ~= "error", text)
@@ -209,7 +209,6 @@ function checks.a_misspelt_micro_test_is_refused_by_name()
    assert(not done and problem:find("pointpk", 1, true), "accepted")
 end
 
--- What a client would lose: the run goes on after the server dropped its connection in mid-event.
 function checks.tables_of_more_rows_than_an_integer_counts_have_wide_columns()
    for driver, id in pairs {mysql = "BIGINT NOT NULL AUTO_INCREMENT", pgsql = "BIGSERIAL"} do
       local function created(options)
@@ -232,6 +231,7 @@ function checks.tables_of_more_rows_than_an_integer_counts_have_wide_columns()
    end
 end
 
+-- A run continues after the server dropped a client's connection within an event.
 function checks.a_lost_connection_is_survived()
    for _, script in ipairs({"oltp_read_write", "oltp_point_select", "select_random_points", "micro"}) do
       local left = 2
@@ -252,7 +252,7 @@ function checks.a_lost_connection_is_survived()
    end
 end
 
--- In SQLite a transaction that will write says so at its beginning, and one that reads does not.
+-- In SQLite, transactions that will write begin with BEGIN IMMEDIATE, and others do not.
 function checks.transactions_of_sqlite_say_whether_they_write()
    for script, expected in pairs({oltp_read_only = "BEGIN", oltp_read_write = "BEGIN IMMEDIATE",
                                   oltp_write_only = "BEGIN IMMEDIATE"}) do
@@ -273,7 +273,7 @@ function checks.transactions_of_sqlite_say_whether_they_write()
    end
 end
 
--- Scripts elsewhere replace these after require("oltp_common"), and expect theirs to be called.
+-- Scripts of other projects replace these functions after require("oltp_common"), and rely on the calls.
 function checks.replaced_globals_are_called()
    local function expect(replaced, command, script)
       local state = api.state {directory = settings.scripts, script = script or "oltp_read_write", command = command,
@@ -308,7 +308,7 @@ function checks.replaced_globals_are_called()
    end
 end
 
--- Without the compiler, which removes some allocations and leaves others.
+-- The compiler is off, because it removes some allocations.
 function checks.events_allocate_nothing()
    jit.off()
    local function measure(script, options)
@@ -319,7 +319,7 @@ function checks.events_allocate_nothing()
       local event = state.globals.event
       collectgarbage()
       collectgarbage("stop")
-      for _ = 1, 20 do -- the stack grows once
+      for _ = 1, 20 do -- the first events grow the stack
          event(0)
       end
       local before = collectgarbage("count")
@@ -333,7 +333,7 @@ function checks.events_allocate_nothing()
    end
 
    for _, script in ipairs(OLTP) do
-      if script ~= "oltp_insert" then -- sends text, which has to be made
+      if script ~= "oltp_insert" then -- this script allocates the text of its statements
          measure(script, {tables = 2, table_size = 100})
       end
    end

@@ -215,7 +215,7 @@ impl<L: Lab> Tests<'_, L> {
         let saw_its_end = how != How::WentOn && Some(second.order) == ordered.map(i64::from);
         let holds = (second.order == before.last || saw_its_end) && unlike.is_empty();
         let seen = format!(
-            "{}, and an order status {}; the last order was {}, the new one was {}, and the status told {}{unlike}",
+            "{}, and an order status {}; the last order was {}, the new one was {}, and the status reported {}{unlike}",
             stood(stand),
             how.reported(),
             before.last,

@@ -272,7 +272,7 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     let last = less.acknowledged.iter().rposition(|write| write.kind == 1).unwrap();
     let payment = less.acknowledged.remove(last);
     let wrong = |found: &rumba_engine_api::acid::Found| found.checks.iter().filter(|check| check.wrong > 0).count();
-    assert_eq!(wrong(&look(&less)), 1, "a payment that nobody was told of");
+    assert_eq!(wrong(&look(&less)), 1, "a payment without an acknowledgement");
     less.in_doubt.push(Write { ended_ns: None, ..payment });
     assert_eq!(wrong(&look(&less)), 0, "one that was in doubt");
 }

@@ -212,7 +212,7 @@ fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
 
 /// The remedy if tables have a different number of rows than requested.
 const OTHER_SCALE: &str =
-    "if it was loaded at another scale, load it anew, or set warehouses, customers and items as they were";
+    "if it was loaded at another scale, load it again, or set warehouses, customers and items as they were";
 
 /// Rows whose number no transaction changes, and the entries that find customers.
 fn cardinalities(scale: &Scale, found: &Found) -> Check {

@@ -117,7 +117,7 @@ mod tests {
         let mut stock = taken();
         stock.row([1, 8], 30, [0, 1, 0]);
         let check = stock.check(1);
-        assert_eq!(check.wrong, 2, "no stock of item 7, and what nobody took of item 8: {check:?}");
+        assert_eq!(check.wrong, 2, "no stock of item 7, and stock of item 8 without an order: {check:?}");
         let lines = "3 lines took 17 in all, 1 of the lines for another warehouse";
         assert_eq!(check.examples[1], format!("warehouse 1, item 7: no such stock; {lines}"));
     }

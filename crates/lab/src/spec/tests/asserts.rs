@@ -22,7 +22,7 @@ fn engines_that_differ_in_their_names_alone_are_warned_of() {
     assert!(at_default.remedy.contains("aa = true"), "{}", at_default.remedy);
     assert_eq!(warned("settings.mapped = true\n", &[]), []);
     assert_eq!(warned("cache = \"32MiB\"\n", &[]), []);
-    assert_eq!(warned("", &["aa=true"]), [], "it is asked for");
+    assert_eq!(warned("", &["aa=true"]), [], "it is requested");
 }
 
 #[test]

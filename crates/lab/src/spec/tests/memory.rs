@@ -63,11 +63,7 @@ fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
         |experiment: &Experiment| crate::plan::data_over_cache(experiment, None, &registry()).pop().unwrap().1;
     assert_eq!(reported(&fits), "25.6, IO-bound: larger than the cache and than memory");
     let unreported = with(&own("per session"), &["cache=40MiB"]).unwrap();
-    assert_eq!(
-        (unreported.shortages.len(), unreported.memory_needs.len()),
-        (0, 0),
-        "nobody knows how large it becomes"
-    );
+    assert_eq!((unreported.shortages.len(), unreported.memory_needs.len()), (0, 0), "its final size is unknown");
     assert_eq!(reported(&unreported), "not known: it has own_cache = per session");
 }
 

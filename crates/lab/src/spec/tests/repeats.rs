@@ -48,7 +48,7 @@ fn kept_repeats_start_from_one_load_per_keepable_engine() {
     let turns = [[1, 2], [1, 2], [2, 1], [2, 1]].concat();
     assert_eq!(loads, turns.into_iter().map(Some).collect::<Vec<_>>(), "each from its own engine's load");
     assert_eq!(planned(&["repeats=1", "clients=1"]).len(), 2, "one trial gains nothing by it");
-    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]).len(), 4, "unless it is asked for");
+    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]).len(), 4, "unless it is requested");
     let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
     assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
 }
