@@ -236,7 +236,7 @@ pub fn read_prices(path: &Path) -> Result<Prices, SpecError> {
     let text = source::read(path)?;
     let found = node::parse(&text).and_then(|root| match root.table("a file of prices")?.get("prices") {
         Some(node) => prices::prices(node),
-        None => Err(SpecError::new(&root.origin, "there is no [prices]", "add it, as in examples/prices.toml")),
+        None => Err(SpecError::new(&root.origin, "there is no [prices]", "add it, as in docs/examples/prices.toml")),
     });
     found.map_err(|error| SpecError { file: Some((source::name(path), text)), ..error })
 }
