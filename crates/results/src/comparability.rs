@@ -150,7 +150,7 @@ impl Unequal {
     /// Whether a verdict in this metric must mention it.
     pub fn is_said_of(&self, metric: &str) -> bool {
         let kind = (self.condition == Condition::Compression).then(|| warning::kind("compression-differs")).flatten();
-        kind.is_some_and(|kind| kind.undermines.contains(&metric))
+        kind.is_some_and(|kind| kind.undermines_metric(metric))
     }
 }
 

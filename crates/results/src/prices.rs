@@ -1,5 +1,7 @@
 //! Prices of hardware, and the cost of operations at these prices.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +36,7 @@ pub const KEYS: &[&str] =
 pub const PRICED: [&str; 4] =
     ["cost_per_million_ops", "cost_per_million_ops_at_rate", "drive_life_years", "drive_life_years_at_rate"];
 
-/// What a trial used.
+/// The resources that a trial used.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     /// Operations per second.
@@ -51,9 +53,49 @@ pub struct Usage {
     pub storage_bytes: Metric,
 }
 
+/// The figures that a metric of [`PRICED`] is computed from; a warning about one of them is about it too.
+pub fn inputs(metric: &str) -> &'static [&'static str] {
+    const COST: &[&str] = &[
+        "ops_per_s",
+        "cpu_us_per_op_with_drain",
+        "host_cpu_us_per_op_with_drain",
+        "wkb_per_op_with_drain",
+        "reads_per_op",
+        "writes_per_op",
+        "rss_bytes",
+        "size_bytes",
+    ];
+    const LIFE: &[&str] = &["ops_per_s", "wkb_per_op_with_drain"];
+    match PRICED.iter().position(|priced| *priced == metric) {
+        Some(0) => COST,
+        Some(1) => &COST[1..],
+        Some(2) => LIFE,
+        Some(_) => &LIFE[1..],
+        None => &[],
+    }
+}
+
 const GB: f64 = (1_u64 << 30) as f64;
 const HOURS_OF_MONTH: f64 = 730.0;
 const HOURS_OF_YEAR: f64 = 8766.0;
+
+impl fmt::Display for Prices {
+    /// The given prices by key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = [
+            self.vcpu_hour,
+            self.memory_gb_hour,
+            self.storage_gb_month,
+            self.million_ios,
+            self.drive,
+            self.drive_tb_written,
+            self.rate.unwrap_or_default(),
+        ];
+        let given = KEYS.iter().zip(values).filter(|(_, value)| *value > 0.0);
+        let given: Vec<String> = given.map(|(key, value)| format!("{key} {value}")).collect();
+        f.write_str(&given.join(", "))
+    }
+}
 
 impl Prices {
     /// The metrics of [`PRICED`] by name.
@@ -122,6 +164,7 @@ fn times(a: &Metric, b: &Metric) -> Metric {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::warning::Warning;
 
     fn usage() -> Usage {
         Usage {
@@ -161,6 +204,14 @@ mod tests {
         assert!((cost("cost_per_million_ops") - 1.05).abs() < 1e-9);
         assert!((cost("cost_per_million_ops_at_rate") - 10.05).abs() < 1e-9);
         assert!(found(&prices, &usage(), "drive_life_years").is_none(), "no drive has a price");
+    }
+
+    #[test]
+    fn warning_about_an_input_is_about_the_cost_too() {
+        let undermines = |code: &str| PRICED.map(|metric| Warning::new(code, "", "").undermines_metric(metric));
+        assert_eq!(undermines("iops-not-divided"), [true, false, true, false], "speed matters at the measured rate");
+        assert_eq!(undermines("debt-unpaid"), [true; 4]);
+        assert_eq!(undermines("cpu-uncharged"), [true, true, false, false]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::prices;
 use crate::rate::{RATE_GROWTH, RATE_GROWTH_8H, rate_info};
 
 /// A warning about a host, an experiment or a trial.
@@ -34,10 +35,9 @@ impl Warning {
         kind(&self.code).map_or(&[], |kind| kind.undermines)
     }
 
-    /// Whether it undermines a metric, by its name or by that of its rule.
+    /// See [`WarningKind::undermines_metric`].
     pub fn undermines_metric(&self, metric: &str) -> bool {
-        let rule = rate_info(metric).map(|info| info.name);
-        self.undermines().iter().any(|name| *name == metric || Some(*name) == rule)
+        kind(&self.code).is_some_and(|kind| kind.undermines_metric(metric))
     }
 }
 
@@ -73,6 +73,13 @@ pub struct WarningKind {
 }
 
 impl WarningKind {
+    /// Whether it undermines a metric: by its name, by that of its rule, or through a figure that a cost is computed
+    /// from.
+    pub fn undermines_metric(&self, metric: &str) -> bool {
+        let (rule, inputs) = (rate_info(metric).map(|info| info.name), prices::inputs(metric));
+        self.undermines.iter().any(|name| *name == metric || Some(*name) == rule || inputs.contains(name))
+    }
+
     const fn cause(self, cause: &'static str) -> Self {
         Self { cause, ..self }
     }

@@ -75,6 +75,7 @@ fn requested_for(record: &Record) -> Vec<(&str, String)> {
         ("seed", run.seed.to_string()),
     ];
     requested.extend(run.age_s.map(|most| ("age", seconds(most))));
+    requested.extend(run.prices.as_ref().map(|prices| ("prices", prices.to_string())));
     requested.extend(run.warmup_most_s.map(|most| ("warmup_most", seconds(most))));
     requested.extend(record.version.clone().map(|version| ("version", version)));
     requested.extend(engine.settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())));
@@ -174,6 +175,7 @@ mod tests {
     use rumba_engine_api::common::{Durability, OverriddenSettings, Own};
     use rumba_engine_api::engine::{EngineFacts, Family, Form};
     use rumba_engine_api::setting::Value;
+    use rumba_results::prices::Prices;
 
     use crate::testing::{record, results};
 
@@ -209,6 +211,17 @@ mod tests {
         assert_eq!(reported(&client, &shared), ["a: queue: client | shared"]);
         let aged = run(&["a"], |record| record.plan.run.age_s = Some(360.0));
         assert_eq!(reported(&run(&["a"], |_| ()), &aged), ["a: age: - | 360 s"]);
+        let priced = |vcpu_hour: f64| {
+            run(&["a"], move |record| {
+                record.plan.run.prices = Some(Prices { vcpu_hour, rate: Some(9.0), ..Prices::default() })
+            })
+        };
+        let prices = ["a: prices: vcpu_hour 0.5, rate 9 | vcpu_hour 1, rate 9"];
+        assert_eq!(
+            reported(&priced(0.5), &priced(1.0)),
+            prices,
+            "costs at different prices are not compared unnoticed"
+        );
     }
 
     /// PostgreSQL 18 computes checksums of its pages and 15 does not, and `compare` did not report that.

@@ -7,12 +7,14 @@
 //! 1. both sides are the same engine with the same settings: the comparison is void;
 //! 2. a build with assertions supports no verdict on rates, times and CPU;
 //! 3. a disturbed host supports no verdict on rates, times and CPU ([`DISTURBED_PERCENT`]);
-//! 4. if the drain is more than [`DRAIN_PERCENT`] of a figure that includes it, the figure without it must agree.
+//! 4. if the drain is more than [`DRAIN_PERCENT`] of a figure that includes it, the figure without it must agree; a cost
+//!    has no figure without it.
 //!
 //! Ratios, claims, gates and histories all use this module.
 
 use rumba_results::comparison::{Part, Row, metric_info};
 use rumba_results::metric::{Class, Metric};
+use rumba_results::prices;
 use rumba_results::ratio::{Change, Ratio};
 
 use crate::ratios::ratio;
@@ -77,12 +79,18 @@ pub fn same_engine<'a>(row: &'a Row, other: &Row) -> Option<&'a str> {
     same.map(|same| same.reason.as_str())
 }
 
-/// The reason why one figure supports no verdict: its build, or disturbances of the host.
+/// The reason why one figure supports no verdict: its build, disturbances of the host, or a drain that cannot be left
+/// out.
 fn unreliable(row: &Row, part: Part, metric: &str) -> Option<String> {
-    if !class(metric).depends_on_cpu() {
-        return None;
-    }
-    row.assertions.clone().or_else(|| disturbed(row, part))
+    let disturbed = || row.assertions.clone().or_else(|| disturbed(row, part));
+    let of_host = if class(metric).depends_on_cpu() { disturbed() } else { None };
+    of_host.or_else(|| mostly_drain(row, metric))
+}
+
+/// The reason why a cost supports no verdict: the drain is a large share of it, and no cost leaves the drain out.
+fn mostly_drain(row: &Row, metric: &str) -> Option<String> {
+    let (_, why) = prices::inputs(metric).iter().find_map(|input| without_drain(input, std::iter::once(row)))?;
+    Some(format!("{why}, and no cost leaves the drain out"))
 }
 
 /// The kind of a metric; unlisted metrics are percentiles.
@@ -162,6 +170,7 @@ fn drained(ratio: &Ratio, base: &Row, other: &Row, part: Part) -> Option<String>
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_results::claim::{Claim, Judgement, Verdict};
+    use rumba_results::prices::{PRICED, Prices};
     use rumba_results::record::{PhaseKind, Record};
     use rumba_results::results::Results;
 
@@ -344,6 +353,24 @@ mod tests {
         }
         let (change, claim, ..) = verdict(4e7, [5.0, 6.0]);
         assert_eq!((change, claim), (Change::Better, Verdict::Holds), "a fifth");
+    }
+
+    #[test]
+    fn a_cost_that_is_mostly_drain_decides_nothing() {
+        let verdict = |drain: f64| {
+            let drained = with_drain(drain, [5.0, 2.5]);
+            let prices = Prices { drive: 1.0, drive_tb_written: 1.0, ..Prices::default() };
+            let priced = |record: &mut Record| {
+                drained(record);
+                record.plan.run.prices = Some(prices.clone());
+            };
+            let ratio = of_metric(records(priced), PRICED[0]);
+            (ratio.change, ratio.lacking.unwrap_or_default())
+        };
+        assert_eq!(verdict(4e7).0, Change::Better, "a fifth");
+        let (change, why) = verdict(9e7);
+        let expected = "the drain is 38% of wkb_per_op_with_drain of b, and no cost leaves the drain out";
+        assert_eq!((change, why.as_str()), (Change::Undecided, expected));
     }
 
     #[test]
