@@ -17,7 +17,7 @@ use crate::launch::{Running, STOP};
 use crate::marker;
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::upkeep::{self, Patience, analyze, existing};
+use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::watch::{Watch, Watched};
 
@@ -168,8 +168,7 @@ impl Instance for ServerInstance {
         let (server, schema, patience) = (&self.server, &self.schema, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::settle(control, server, schema, &patience),
-            Host::Existing { flushes: true, .. } => existing::settle(control, server, schema, &patience),
-            Host::Existing { flushes: false, .. } => analyze::tables(control, schema),
+            Host::Existing { flushes, .. } => existing::settle(control, server, schema, &patience, *flushes),
         })
     }
 

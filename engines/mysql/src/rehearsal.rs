@@ -40,8 +40,7 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
             Err(WireError::Server { code, .. }) if NO_SUCH_TABLE.contains(&code) => {}
             Err(error @ WireError::Server { code, .. }) if is_denied(code) => {
                 let problem = format!("the user lacks privileges that settle and drain need: {error}, in: {sql}");
-                let remedy = format!("{FLUSH_NO}, or {}", grants(admin, server, schema));
-                return Err(SettingError::new("server", problem, remedy));
+                return Err(lacking(admin, server, schema, problem));
             }
             // Other errors are reported when the statement is needed, which is also before the load.
             _ => {}
@@ -51,10 +50,13 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
     let _ = admin.fetch("UNLOCK TABLES");
     if server.kind == Kind::InnoDb && !sees_purge(admin) {
         let problem = "settle and drain wait for purge, and the server does not show this user its progress";
-        let remedy = format!("{FLUSH_NO}, or {}", grants(admin, server, schema));
-        return Err(SettingError::new("server", problem, remedy));
+        return Err(lacking(admin, server, schema, problem.to_owned()));
     }
     Ok(())
+}
+
+fn lacking(admin: &mut dyn Request, server: &Server, schema: &str, problem: String) -> SettingError {
+    SettingError::new("server", problem, format!("{FLUSH_NO}, or {}", grants(admin, server, schema)))
 }
 
 fn sees_purge(admin: &mut dyn Request) -> bool {
@@ -62,8 +64,7 @@ fn sees_purge(admin: &mut dyn Request) -> bool {
     history.is_some() || purge_progress(admin).is_some()
 }
 
-/// Runs the statements of loaders and clients once, and those of settle and drain if they make the server write, with a
-/// one-row table in the taken schema.
+/// Runs the statements of loaders, clients, settle and drain once, with a one-row table in the taken schema.
 ///
 /// # Errors
 /// The first statement that the server refuses, and the statements that grant the missing privileges.
@@ -86,8 +87,7 @@ pub fn rehearse(
     for sql in &statements {
         admin.fetch(sql).map_err(|error| refused(admin, server, schema, &error, sql))?;
     }
-    let settled = if flushes { existing::settle(admin, server, schema, &Patience::default()) } else { Ok(()) };
-    if let Err(error) = settled {
+    if let Err(error) = existing::settle(admin, server, schema, &Patience::default(), flushes) {
         // The message contains the server's error; an administrator may grant the privilege.
         return Err(with_remedy(error, &grants(admin, server, schema)));
     }
@@ -173,11 +173,11 @@ mod tests {
         assert!(error.remedy.contains("GRANT RELOAD, PROCESS ON *.* TO 'lab'@'localhost'"), "{error:?}");
         granted(&mut root, &error.remedy);
         let mut user = private.connect_as("lab");
-        check(&mut user, &innodb, "lab").expect("what was granted is enough");
+        check(&mut user, &innodb, "lab").expect("the granted privileges are enough");
         assert_eq!(root.fetch("SHOW DATABASES LIKE 'lab'").expect("schemas").rows.len(), 0, "nothing was made");
         // The granted privileges must also suffice for the real run.
         run(&mut user, &["CREATE DATABASE lab"]);
-        rehearse(&mut user, &innodb, "lab", OPTIONS, true).expect("what was granted is enough");
+        rehearse(&mut user, &innodb, "lab", OPTIONS, true).expect("the granted privileges are enough");
         assert_eq!(root.fetch("SHOW TABLES FROM lab").expect("tables").rows.len(), 0, "nothing is left");
     }
 
@@ -209,7 +209,7 @@ mod tests {
         assert!(error.remedy.contains("GRANT SUPER, PROCESS ON *.* TO 'lab'@'localhost'"), "{error:?}");
         granted(&mut root, &error.remedy);
         let mut user = private.connect_as("lab");
-        check(&mut user, &myrocks, "lab").expect("what was granted is enough");
+        check(&mut user, &myrocks, "lab").expect("the granted privileges are enough");
         run(&mut user, &["CREATE DATABASE lab"]);
         rehearse(&mut user, &myrocks, "lab", "ENGINE=ROCKSDB", true).expect("also for settle");
     }

@@ -11,7 +11,7 @@ const CALL: &str = "ANALYZE TABLE";
 ///
 /// # Errors
 /// The server's error, with the table.
-pub fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
     named(admin, CALL, schema)?.iter().try_for_each(|table| {
         let answer = query(admin, CALL, &format!("ANALYZE LOCAL TABLE {}.{}", quoted(schema), quoted(table)))?;
         // Failures are reported as rows: table, operation, kind of message, message.

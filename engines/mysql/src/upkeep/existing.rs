@@ -13,12 +13,20 @@ use crate::counters::{Kind, PurgeProgress, Request, Server, debt, failed, is_den
 use crate::sql::quoted;
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
-/// Brings the tables of `schema` to the state in which reads after a load are representative.
+/// Brings the tables of `schema` to the state in which reads after a load are representative. Without `flushes` it only
+/// collects statistics, because the user may lack the privileges to make the server write.
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress for [`Patience::stuck_after`].
-pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+pub fn settle(
+    admin: &mut dyn Request,
+    server: &Server,
+    schema: &str,
+    patience: &Patience,
+    flushes: bool,
+) -> Result<(), EngineError> {
     match server.kind {
+        _ if !flushes => analyze::tables(admin, schema),
         // Flush first, because MyRocks takes its statistics from table files.
         Kind::RocksDb => {
             drain(admin, server, schema, patience)?;

@@ -5,7 +5,7 @@
 //! with its trial, they may change variables to speed it up, and restore them in any case. On an existing server they
 //! change none: see [`existing`]. docs/engines/mysql-counters.md lists the variables.
 
-pub mod analyze;
+mod analyze;
 pub mod existing;
 mod globals;
 mod innodb;

@@ -52,7 +52,7 @@ fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 50_000);
     let variables = server::variables(&mut admin, "%");
-    existing::settle(&mut reported, &innodb, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut reported, &innodb, "lab", &Patience::default(), true).expect("settled");
     assert_eq!(dirty_pages(&mut admin), 0, "the load is written");
     server::run(&mut admin, &[UPDATE, UPDATE, "DELETE FROM lab.rows_ WHERE id % 10 = 0"]);
     let committed = purge_progress(&mut admin).expect("the monitor").next;
@@ -145,7 +145,7 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     let variables = server::variables(&mut admin, "%");
     let options = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS ORDER BY 1, 2, 3";
     let before = admin.fetch(options).expect("options").rows;
-    existing::settle(&mut reported, &myrocks, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut reported, &myrocks, "lab", &Patience::default(), true).expect("settled");
     let left = debt(&mut admin, &myrocks);
     assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
     assert_eq!(left.get("compacting_files"), Some(0.0), "{left:?}");
@@ -167,6 +167,6 @@ fn tables_of_another_engine_are_flushed_by_name() {
     let (mut reported, aria) = (RecordingConnection::of(&private), private.server(Kind::of("Aria")));
     let mut admin = private.connect();
     server::load(&mut admin, "Aria", 1000);
-    existing::settle(&mut reported, &aria, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut reported, &aria, "lab", &Patience::default(), true).expect("settled");
     assert!(reported.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", reported.said);
 }
