@@ -11,7 +11,7 @@ use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, TABLE, free_po
 use super::{Failure, Line};
 
 const COUNTS: [u32; 6] = [1, 2, 4, 8, 64, 256];
-/// Of six turns, the smallest and the largest ratio enclose the median at 95%.
+/// The smallest and the largest ratio of six turns enclose the median at 95%.
 const TURNS: usize = 6;
 /// How long sysbench's clients run before they are measured, after the first second that they report.
 const WARMUP: Duration = Duration::from_secs(1);
@@ -89,6 +89,7 @@ impl Served<'_> {
         let mut met = true;
         for clients in COUNTS {
             let Ratios { script, native, blocking } = self.turns(route, clients)?;
+            // Ratios have two digits in the report.
             met &= [&script, &native].iter().all(|ratio| ratio.median >= 0.995);
             cells.push(format!(
                 "{clients}: script {}, native {}, blocking loop {:.2}",

@@ -133,7 +133,7 @@ impl Spread {
         let at = |place: usize| repeats.get(place).copied().unwrap_or(f64::NAN);
         let (last, out) = (repeats.len().wrapping_sub(1), left_out(repeats.len()));
         Self {
-            median: at(repeats.len() / 2),
+            median: (at(last / 2) + at(repeats.len() / 2)) / 2.0,
             least: at(0),
             most: at(last),
             sure: (at(out), at(last.wrapping_sub(out))),
@@ -216,6 +216,7 @@ mod tests {
     fn bounds_of_a_median_are_those_of_the_tables_of_the_sign_test() {
         // Critical values of the two-sided sign test at 5%: 0 of 6, 1 of 9, 2 of 12, 3 of 15, 5 of 20.
         assert_eq!([6, 8, 9, 12, 15, 20].map(left_out), [0, 0, 1, 2, 3, 5]);
+        assert_eq!(Spread::of(vec![4.0, 1.0, 3.0, 2.0]).median, 2.5, "between the two in the middle");
         let spread = Spread::of((1..=15).map(f64::from).collect());
         assert_eq!(spread.reported_with_surety(0), "8 (1–15; at 95% 4–12)");
     }

@@ -146,8 +146,9 @@ impl Server {
             std::fs::set_permissions(data.parent().ok_or("a path in a directory")?, Permissions::from_mode(0o711))?;
             run(Command::new("chown").arg("postgres:postgres").arg(&data))?;
         }
+        // A killed server would leave its System V shared memory, also if the bench itself is killed.
         let as_user = |program: &[&str]| {
-            let words = ["--reuid=postgres", "--regid=postgres", "--clear-groups", "setpriv", "--pdeathsig", "KILL"];
+            let words = ["--reuid=postgres", "--regid=postgres", "--clear-groups", "setpriv", "--pdeathsig", "INT"];
             let mut command = Command::new("setpriv");
             command.args(if is_root { &words[..] } else { &words[4..] }).args(program).current_dir(&data);
             command
@@ -160,7 +161,6 @@ impl Server {
         let settings = ["max_connections=600", "shared_buffers=256MB", "synchronous_commit=off", "fsync=off"];
         command.args(settings.iter().flat_map(|setting| ["-c", setting]));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        // A killed server would leave its System V shared memory.
         let server = Self { child, said: None, socket: data.join(format!(".s.PGSQL.{port}")), end: "INT" };
         let deadline = Instant::now() + PATIENCE;
         let mut create = Command::new(format!("{BIN}/createdb"));
