@@ -55,7 +55,7 @@ export function contents(page: HTMLElement, signal: AbortSignal): HTMLElement {
     marked?.removeAttribute("aria-current");
     now?.setAttribute("aria-current", "true");
     marked = now;
-    // Not below the pointer, because a click would then hit another link.
+    // A list that moved below the pointer would put another link there.
     if (now && !nav.matches(":hover")) nav.scrollTo({ left: now.offsetLeft - nav.clientWidth / 2 + now.clientWidth / 2 });
   };
   let asked = false;

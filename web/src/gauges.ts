@@ -1,5 +1,5 @@
 // The engines' own gauges over time: size, deferred work, and a counter that the reader selects. rumba samples them about
-// once a second while clients work; results of older versions have one point for each phase.
+// once a second while clients work. Results of older versions have one point for each phase.
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";

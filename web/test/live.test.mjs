@@ -107,7 +107,7 @@ test("redrawing keeps focus, position and open details, and can be paused", { sk
   await tab.locator("#timeline .switch button").first().focus();
   const top = () => tab.evaluate(() => Math.round(document.querySelector("#timeline").getBoundingClientRect().top));
   await tab.evaluate(() => {
-    // What is above loses this height when it is drawn again.
+    // The heading loses this height when it is drawn again.
     document.querySelector("h1").style.paddingBottom = "60px";
     document.querySelector("#timeline").scrollIntoView();
     document.querySelector("#conditions").dataset.old = "";

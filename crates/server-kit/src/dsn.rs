@@ -45,7 +45,7 @@ pub struct Dsn {
     pub without_flush: bool,
 }
 
-/// What `Instance::unpaid` reports for a server with `flush=no`.
+/// The text of `Instance::unpaid` for a server with `flush=no`.
 pub const UNFLUSHED: &str =
     "the server may still hold deferred writes, because `flush=no` keeps rumba from requesting them";
 
