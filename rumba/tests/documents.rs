@@ -1,7 +1,7 @@
 //! Runs every command of the README and of the book. The words after `sh` say which program runs a block:
 //!
 //! - none: this test;
-//! - `long`: `make book-test`, and this test checks that it would run;
+//! - `long`: `make book-test`, and this test checks that it would run, within 11 GiB of disk;
 //! - `package`: scripts/package-test;
 //! - `make`: `make`;
 //! - `norun`: no test, for the reason in a comment above it.

@@ -19,6 +19,11 @@ export function measured(value: number): string {
   return value > 0 && value < RESOLUTION ? `<${RESOLUTION}` : significant(value);
 }
 
+/** A price with three significant digits and at least two decimals, never in scientific notation. */
+export function price(value: number): string {
+  return value.toFixed(value > 0 ? Math.min(Math.max(2 - Math.floor(Math.log10(value)), 2), 12) : 2);
+}
+
 /** The unit of a table's sizes: GB as published, MB while the largest is below 10 GB. */
 export function sizeUnit(largest: number): { name: string; bytes: number } {
   return largest >= 10 * 2 ** 30 ? { name: "GB", bytes: 2 ** 30 } : { name: "MB", bytes: 2 ** 20 };

@@ -3,7 +3,7 @@
 import type { Context } from "./context";
 import { type Change, type Ratio, type Row, alone, figureOf, together, value } from "./data";
 import { h, scrolling, section } from "./dom";
-import { bytes, measured, milliseconds, percent, ratio as shown } from "./format";
+import { bytes, measured, milliseconds, percent, price, ratio as shown } from "./format";
 import { marker } from "./look";
 import { isBytes, metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
@@ -43,7 +43,11 @@ function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
 
 function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {
   const figures = [figureOf(base, judged.metric), figureOf(row, judged.metric)];
-  const show = (number: number) => (judged.metric.endsWith(".p99_ms") ? milliseconds(number) : isBytes(context, judged.metric) ? bytes(number) : measured(number));
+  const show = (number: number) => {
+    if (judged.metric.endsWith(".p99_ms")) return milliseconds(number);
+    if (isBytes(context, judged.metric)) return bytes(number);
+    return context.unit(judged.metric) === "price" ? price(number) : measured(number);
+  };
   const medians = figures.map((figure, index) => {
     const median = value(figure?.median);
     return named(context.label([base.engine, row.engine][index] ?? ""), median === null ? "–" : show(median));

@@ -12,6 +12,7 @@ const { module: format } = await runnerImport(here("../src/format.ts"), { config
 
 const shown = {
   significant: format.significant,
+  price: format.price,
   milliseconds: format.milliseconds,
   ratio: format.ratio,
   percent: format.percent,

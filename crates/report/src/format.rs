@@ -24,6 +24,12 @@ pub fn fixed(value: f64, digits: usize) -> String {
     decimals(value, digits)
 }
 
+/// A price with three significant digits and at least two decimals, never in scientific notation.
+pub fn price(value: f64) -> String {
+    let decimals = if value > 0.0 { (2.0 - value.log10().floor()).clamp(2.0, 12.0) as usize } else { 2 };
+    format!("{value:.decimals$}")
+}
+
 /// Two to three significant digits, for numbers of unknown size.
 pub fn significant(value: f64) -> String {
     match value.abs() {
@@ -129,6 +135,7 @@ mod tests {
     fn tables_and_page_show_the_same_numbers_alike() {
         let cases: Value = serde_json::from_str(CASES).unwrap();
         check(&cases, "significant", significant);
+        check(&cases, "price", price);
         check(&cases, "milliseconds", milliseconds);
         check(&cases, "ratio", ratio);
         check(&cases, "percent", percent);

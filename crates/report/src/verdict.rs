@@ -10,7 +10,7 @@ use rumba_results::ratio::{Change, HEADLINE_CPU};
 use rumba_results::starts::{Scope, Starts};
 use serde::Serialize;
 
-use crate::format::{RESOLUTION, SizeUnit, counted, significant};
+use crate::format::{RESOLUTION, SizeUnit, counted, price, significant};
 
 /// One question and the engine that answers it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,7 +99,8 @@ fn verdict(
     }
     entries.sort_by(|a, b| if more { b.2.total_cmp(&a.2) } else { a.2.total_cmp(&b.2) });
     let (best, _, median) = entries[0];
-    if entries.iter().all(|(.., median)| *median < RESOLUTION) {
+    // A price is small in any currency, and not measured by a counter with a resolution.
+    if !PRICED.contains(&metric) && entries.iter().all(|(.., median)| *median < RESOLUTION) {
         return None;
     }
     let against = compression_against(summary, best, &entries[1..], metric);
@@ -200,7 +201,7 @@ fn with_unit(metric: &str, value: f64) -> String {
     match metric {
         "data_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
         "ops_per_s" => format!("{value:.0}/s"),
-        name if PRICED.contains(&name) => significant(value),
+        name if PRICED.contains(&name) => price(value),
         name if name.contains("cpu_us") => format!("{} µs", significant(value)),
         _ => format!("{} KB", significant(value)),
     }

@@ -233,10 +233,12 @@ pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Regis
 /// # Errors
 /// The first mistake, with its place and remedy.
 pub fn read_prices(path: &Path) -> Result<Prices, SpecError> {
-    let text = source::read(path)?;
+    let like = "as in docs/examples/prices.toml";
+    let unread = |error| SpecError { remedy: format!("name a file with [prices], {like}"), ..error };
+    let text = source::read(path).map_err(unread)?;
     let found = node::parse(&text).and_then(|root| match root.table("a file of prices")?.get("prices") {
         Some(node) => prices::prices(node),
-        None => Err(SpecError::new(&root.origin, "there is no [prices]", "add it, as in docs/examples/prices.toml")),
+        None => Err(SpecError::new(&root.origin, "there is no [prices]", format!("add it, {like}"))),
     });
     found.map_err(|error| SpecError { file: Some((source::name(path), text)), ..error })
 }

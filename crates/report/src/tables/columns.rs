@@ -10,7 +10,7 @@ use rumba_results::metric::Metric;
 use rumba_results::prices::PRICED;
 use rumba_results::ratio::HEADLINE_CPU;
 
-use crate::format::{SizeUnit, fixed, milliseconds, significant};
+use crate::format::{SizeUnit, fixed, milliseconds, price};
 use crate::server::is_server;
 
 /// How a column formats its numbers.
@@ -19,7 +19,7 @@ pub enum Digits {
     Fixed(usize),
     Milliseconds,
     Size(SizeUnit),
-    Significant,
+    Price,
 }
 
 impl Digits {
@@ -28,7 +28,7 @@ impl Digits {
             Digits::Fixed(decimals) => fixed(value, decimals),
             Digits::Milliseconds => milliseconds(value),
             Digits::Size(unit) => unit.show(value),
-            Digits::Significant => significant(value),
+            Digits::Price => price(value),
         }
     }
 }
@@ -303,7 +303,7 @@ pub fn priced(rows: &[Row], pick: Pick) -> Vec<Column> {
     ];
     let is_priced = |name: &str| rows.iter().filter_map(pick).any(|figures| figures.metrics.contains_key(name));
     let priced = all.into_iter().filter(|(_, name, _)| is_priced(name));
-    priced.map(|(head, name, legend)| Column::new(head, Source::Metric(name), Digits::Significant, legend)).collect()
+    priced.map(|(head, name, legend)| Column::new(head, Source::Metric(name), Digits::Price, legend)).collect()
 }
 
 /// Statements that the workload sent to the engine; empty if no workload counts them.

@@ -101,7 +101,7 @@ impl TableOptions {
 }
 
 /// The title of the table of [`columns::priced`].
-const PRICED_TITLE: &str = "Cost of a million operations, and the life of the drive, at the experiment's prices";
+const PRICED_TITLE: &str = "Cost of a million operations, and the life of the drive, at the given prices";
 
 /// The title of the table of [`columns::growth`].
 const GROWTH: &str = "Database growth, logs not counted";
