@@ -35,6 +35,8 @@ pub enum Need {
     MyRocks,
     /// The programs of Debian's package postgresql-15.
     PostgreSql,
+    /// The program of Debian's package pgbouncer.
+    PgBouncer,
     /// The server SecantusDB, in the build's tools, where `scripts/setup test` puts it.
     SecantusDb,
     /// A server of the catalogue: `Server("mysql@9.7")`. Only for tests of the crate rumba, because its program reports
@@ -107,6 +109,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::MariaDbClient => probe::program("mariadb", "mariadb-client"),
         Need::MyRocks => probe::file("/usr/lib/mysql/plugin/ha_rocksdb.so", "mariadb-plugin-rocksdb"),
         Need::PostgreSql => probe::file("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
+        Need::PgBouncer => probe::file("/usr/sbin/pgbouncer", "pgbouncer"),
         Need::SecantusDb => probe::built(&crate::secantusdb::program()),
         Need::Server(name) => probe::server(RUMBA.get().copied().flatten(), name),
         Need::Openssl => probe::program("openssl", "openssl"),

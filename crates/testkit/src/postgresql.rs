@@ -90,6 +90,16 @@ impl PostgreSql {
         private_file(self.dir.path(), name, content, self.identity)
     }
 
+    /// Starts a program as the server's user, with the server's log. It is killed when this process ends.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start_program(&self, program: &str, argument: &Path) -> Child {
+        let mut command = command_as(Path::new(program), self.identity);
+        command.arg(argument).stdout(Stdio::null()).stderr(private_log(self.dir.path()));
+        process::bound(command, Signal::KILL)
+    }
+
     /// Kills it as a crash would, with its processes that serve clients, which could otherwise answer once more before
     /// they notice. The next start removes the remains.
     ///
@@ -203,7 +213,11 @@ fn identity() -> Option<(u32, u32)> {
 }
 
 fn program(name: &str, identity: Option<(u32, u32)>) -> Command {
-    let mut command = Command::new(Path::new(PROGRAMS).join(name));
+    command_as(&Path::new(PROGRAMS).join(name), identity)
+}
+
+fn command_as(program: &Path, identity: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program);
     if let Some((user, group)) = identity {
         command.uid(user).gid(group);
     }
