@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_engine_api::acid::{Outcome, Recovery};
 use rumba_engine_api::printable::printable;
-use rumba_engine_api::units::{counted, show_bytes, show_duration};
+use rumba_engine_api::units::{show_bytes, show_duration};
 use rumba_lab::conduct::{Forecast, Watch};
 use rumba_results::event::Event;
 use rumba_results::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
@@ -140,7 +140,7 @@ fn usual_p99(phase: &PhaseRecord) -> String {
 
 impl Watch for Progress {
     fn begins(&mut self, trial: &TrialPlan, of: usize) {
-        let clients = counted(trial.clients as usize, "client");
+        let clients = trial.clients_in_words();
         let start = if trial.run.starts > 1 { format!(", start {}", trial.start) } else { String::new() };
         let repeat = format!("repeat {}{start}", trial.repeat);
         let what = match (trial.part, trial.loaded_by) {

@@ -74,6 +74,36 @@ fn open_loop_keeps_its_rate_and_separates_response_from_service() {
 }
 
 #[test]
+fn clients_in_steps_are_one_trial_with_the_active_clients_of_each_interval() {
+    let place = TestDir::new();
+    let steps = "clients=[[\"0s\", 1], [\"400ms\", 3], [\"800ms\", 2]]";
+    let sets = ["--set", steps, "--set", "interval=100ms"];
+    let planned = text(&place.fast_run("sqlite", &[&sets[..], &["--dry-run"]].concat()).output().unwrap());
+    assert!(planned.contains("active clients: 1 from 0 s, 3 from 0.4 s, 2 from 0.8 s"), "{planned}");
+    let output = place.fast_run("sqlite", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("with 1→3→2 clients"), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    assert_eq!((trials.len(), &trials[0]["clients"]), (1, &3.into()));
+    let condition = "1 from 0 s, 3 from 0.4 s, 2 from 0.8 s; all 3 are connected";
+    assert_eq!(trials[0]["conditions"]["active clients"], condition);
+    assert_eq!(report["summary"]["steadiness"], serde_json::json!([]), "the rate follows the clients");
+    let intervals = std::fs::read_to_string(place.path("out/trials/001-sqlite-c3-r1/intervals.ndjson")).unwrap();
+    let intervals: Vec<Value> = intervals.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |phase: &str| -> Vec<(f64, Option<f64>)> {
+        let named = intervals.iter().filter(|one| one["phase"].as_str().unwrap().starts_with(phase));
+        named.map(|one| (one["seconds"].as_f64().unwrap(), one["active_clients"].as_f64())).collect()
+    };
+    assert!(of("warmup").iter().all(|(_, active)| *active == Some(1.0)), "{:?}", of("warmup"));
+    assert!(of("drain").iter().all(|(_, active)| active.is_none()), "{:?}", of("drain"));
+    // 0.4 s of one client, 0.4 s of three, and two until the end: two on average, however late the end is noticed.
+    let seconds: f64 = of("loop").iter().map(|(seconds, _)| seconds).sum();
+    let active: f64 = of("loop").iter().map(|(seconds, active)| seconds * active.unwrap()).sum();
+    assert!(seconds > 0.9 && (active - 2.0 * seconds).abs() < 0.01, "{active} of {seconds} s");
+}
+
+#[test]
 fn two_runs_compare_and_several_directories_report_together() {
     let place = TestDir::new();
     for out in ["a", "b"] {

@@ -178,6 +178,7 @@ fn trial(
             arrivals: run.arrivals.clone(),
             search: run.search,
             active_percent: run.active_percent,
+            client_steps: run.client_steps.clone(),
             queue: run.queue,
             backlog_s: run.backlog_s,
             seed: run.seed,

@@ -43,7 +43,8 @@ pub struct Timeline {
 /// A series' value for every interval.
 type Values = fn(&[Interval]) -> Vec<Metric>;
 
-const SERIES: [(&str, Values); 10] = [
+const SERIES: [(&str, Values); 11] = [
+    ("active_clients", |all| each(all, |interval| active_clients(interval))),
     ("ops_per_s", |all| each(all, |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time"))),
     ("p99_ms", |all| each(all, |interval| interval.p99_ms.clone())),
     ("wkb_per_op", written_per_op),
@@ -69,6 +70,11 @@ fn each(intervals: &[Interval], value: impl Fn(&Interval) -> Metric) -> Vec<Metr
 
 fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
     bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
+}
+
+/// The mean number of clients that the plan had active.
+fn active_clients(interval: &Interval) -> Metric {
+    Metric::from(interval.active_clients.ok_or_else(|| "the number of clients did not change".to_owned()))
 }
 
 /// The average time of a read or write of the device.
@@ -256,6 +262,7 @@ mod tests {
             p99_ms: Metric::Value(1.0),
             max_ms: Metric::Value(2.0),
             suspended_s: 0.0,
+            active_clients: None,
             spent: Spent::default(),
         };
         (0..count).map(interval).collect()

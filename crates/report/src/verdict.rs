@@ -10,7 +10,7 @@ use rumba_results::ratio::{Change, HEADLINE_CPU};
 use rumba_results::starts::{Scope, Starts};
 use serde::Serialize;
 
-use crate::format::{RESOLUTION, SizeUnit, counted, price, significant};
+use crate::format::{RESOLUTION, SizeUnit, price, significant};
 
 /// One question and the engine that answers it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -216,7 +216,7 @@ pub fn verdict_line(summary: &Summary) -> String {
         if of_these.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "with {}:", counted(clients as usize, "client"));
+        let _ = writeln!(text, "with {}:", summary.clients_in_words(clients));
         let width = of_these.iter().map(|verdict| verdict.question.len()).max().unwrap_or(0);
         for verdict in &of_these {
             let close = match verdict.close.is_empty() {

@@ -9,6 +9,7 @@ mod baseline;
 pub mod build;
 pub mod charged;
 pub mod claim;
+pub mod client_steps;
 pub mod comparability;
 pub mod comparison;
 pub mod condition;

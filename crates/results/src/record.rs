@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
 use crate::build::Build;
+use crate::client_steps::{self, ClientSteps};
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
 use crate::prices::Prices;
@@ -155,6 +156,9 @@ pub struct Interval {
     /// which the trial's clocks do not count.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub suspended_s: f64,
+    /// Clients that were to be active, on average over the interval; only for trials with `client_steps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_clients: Option<f64>,
     /// Resources spent between its start and its end.
     pub spent: Spent,
 }
@@ -295,6 +299,11 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
+    /// Its clients in words: `4 clients`, `1→4 clients`.
+    pub fn clients_in_words(&self) -> String {
+        client_steps::in_words(self.clients, self.run.client_steps.as_ref())
+    }
+
     /// The cache size of its engine, in bytes ([`EngineConfig::given_cache`]).
     pub fn given_cache(&self) -> Given<u64> {
         self.engine.given_cache(self.facts.as_ref())
@@ -413,6 +422,9 @@ pub struct RunPlan {
     /// The number of clients that work out of 100; the others are connected and idle. All of them when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_percent: Option<f64>,
+    /// Closed loop: numbers of active clients that change within the trial; the trial's `clients` is the largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_steps: Option<ClientSteps>,
     /// Open loop: how arrivals are assigned to clients. If absent, the default of the engine: shared for servers, else
     /// a queue per client.
     #[serde(default)]
@@ -446,10 +458,11 @@ impl RunPlan {
         if let Some(search) = &self.search {
             return search.to_string();
         }
-        match (&self.arrivals, self.rate) {
-            (Some(arrivals), _) => arrivals.to_string(),
-            (None, Some(rate)) => format!("{rate}/s"),
-            (None, None) => "closed loop".to_owned(),
+        match (&self.arrivals, self.rate, &self.client_steps) {
+            (Some(arrivals), ..) => arrivals.to_string(),
+            (None, Some(rate), _) => format!("{rate}/s"),
+            (None, None, Some(steps)) => format!("closed loop, active clients: {steps}"),
+            (None, None, None) => "closed loop".to_owned(),
         }
     }
 

@@ -27,6 +27,7 @@ pub fn run_plan() -> RunPlan {
         at_most_repeats: None,
         search: None,
         active_percent: None,
+        client_steps: None,
         queue: None,
         backlog_s: BACKLOG_S,
         seed: 1,
@@ -119,6 +120,7 @@ pub fn interval(phase: PhaseKind, start_s: f64) -> Interval {
         p99_ms: Metric::default(),
         max_ms: Metric::default(),
         suspended_s: 0.0,
+        active_clients: None,
         spent: Spent::default(),
     }
 }

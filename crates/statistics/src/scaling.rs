@@ -133,6 +133,7 @@ mod tests {
             registered: "a".to_owned(),
             facts: None,
             clients,
+            client_steps: None,
             load: None,
             run: Some(PhaseFigures {
                 trials: vec![clients],

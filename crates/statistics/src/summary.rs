@@ -140,6 +140,7 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         registered: plan.engine.engine.clone(),
         facts: plan.facts.clone(),
         clients: plan.clients,
+        client_steps: plan.run.client_steps.clone(),
         assertions: records.iter().find_map(|record| assertions(record)),
         same_as: Vec::new(),
         broken: broken(records),

@@ -86,6 +86,7 @@ pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
         let loops = match (&run.search, &run.arrivals) {
             (Some(search), _) => format!("{search}: several probes, each {loops}"),
             (None, Some(_)) => format!("{loops}, arrivals {}", run.pace()),
+            (None, None) if run.client_steps.is_some() => format!("{loops}, {}", run.pace()),
             (None, None) => loops,
         };
         let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();

@@ -11,8 +11,10 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::{Client, ClientAddress, unparker};
 use rumba_engine_api::workload::OpInfo;
 use rumba_results::arrivals::Arrivals;
+use rumba_results::client_steps::ClientSteps;
 use rumba_results::record::QueueKind;
 
+use super::active::ActivePeriods;
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
@@ -34,6 +36,8 @@ pub struct Schedule {
     pub queue: QueueKind,
     /// How many clients work, if not all; the others are connected and idle.
     pub active: Option<u32>,
+    /// For a closed loop in which the number of active clients changes: the number until the loops begin.
+    pub first_step: Option<u32>,
     /// Seconds over which the first operations of a closed loop are spread.
     pub spread_s: f64,
     /// The base of each client's own seed.
@@ -42,22 +46,31 @@ pub struct Schedule {
 
 /// The longest time over which clients start, seconds.
 const SPREAD_S: f64 = 1.0;
+/// The same for clients that a step adds: short, so that the step is sharp in the figures of its second.
+const STEP_SPREAD_S: f64 = 0.1;
 
 impl Schedule {
     /// A closed loop, all clients at once.
     pub const fn closed(seed: u64) -> Self {
-        Self { rate: None, queue: QueueKind::Client, active: None, spread_s: 0.0, seed }
+        Self { rate: None, queue: QueueKind::Client, active: None, first_step: None, spread_s: 0.0, seed }
     }
 
     /// An open loop at this rate per second.
     pub const fn open(rate: f64, queue: QueueKind, seed: u64) -> Self {
-        Self { rate: Some(rate), queue, active: None, spread_s: 0.0, seed }
+        Self { rate: Some(rate), queue, active: None, first_step: None, spread_s: 0.0, seed }
     }
 
     /// The same with only `active` working clients.
     #[must_use]
     pub const fn with_active(self, active: u32) -> Self {
         Self { active: Some(active), ..self }
+    }
+
+    /// The same closed loop with a changing number of active clients, of which this is the first.
+    /// [`Running::begin_steps`] gives the others.
+    #[must_use]
+    pub const fn in_steps(self, first: u32) -> Self {
+        Self { first_step: Some(first), spread_s: self.spread_s.min(STEP_SPREAD_S), ..self }
     }
 
     /// The same with clients that start at random times in the first half of the warmup, within at most a second.
@@ -89,12 +102,12 @@ impl Schedule {
             return Due::Never;
         }
         let own = || queues.get(client as usize).or(queues.first());
-        match own() {
-            Some(queue) => Due::AtArrival { queue: queue.clone(), taken: None },
-            None if self.spread_s > 0.0 => {
-                Due::FirstAt((share_of(self.seed, u64::from(client)) * self.spread_s * 1e9) as u64)
-            }
-            None => Due::WhenFree,
+        let offset_ns = || (share_of(self.seed, u64::from(client)) * self.spread_s * 1e9) as u64;
+        match (own(), self.first_step) {
+            (Some(queue), _) => Due::AtArrival { queue: queue.clone(), taken: None },
+            (None, Some(first)) => Due::InSteps(Box::new(ActivePeriods::new(client, first, offset_ns()))),
+            (None, None) if self.spread_s > 0.0 => Due::FirstAt(offset_ns()),
+            (None, None) => Due::WhenFree,
         }
     }
 }
@@ -294,6 +307,12 @@ impl Running {
         let share = 1.0 / self.queues.len().max(1) as f64;
         self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
         self.stop.reschedule();
+    }
+
+    /// Begins the time of these numbers of active clients at this moment, for clients of [`Schedule::in_steps`].
+    pub fn begin_steps(&self, steps: &ClientSteps, from: Instant) {
+        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
+        self.stop.begin_steps(Arc::new(steps.clone()), from_ns);
     }
 
     /// Lets the clients end when everything due by now is served. In a closed loop these are the operations in flight;

@@ -1,5 +1,6 @@
 //! run: drivers execute clients at their pace; a collector counts.
 
+mod active;
 pub mod buckets;
 pub mod cells;
 mod choice;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::wait::{Wait, wait_for};
 use rumba_engine_api::worker::{Op, OpKind, Pace, StatementCounts};
 
+use super::active::ActivePeriods;
 use super::cells::Cells;
 use super::in_flight::InFlight;
 use super::queue::{Arrival, LATEST_NS, Queue};
@@ -62,6 +63,8 @@ pub enum Due {
     WhenFree,
     /// The same, but the next operation not before this time.
     FirstAt(u64),
+    /// As soon as it is free, in the periods in which the client is active.
+    InSteps(Box<ActivePeriods>),
     /// Never: the client is connected and idle.
     Never,
     /// At the next arrival that the client takes: an open loop.
@@ -134,6 +137,25 @@ impl ClientPace {
             (self.due, self.intended_ns) = (Due::WhenFree, self.free_ns);
         }
         polled
+    }
+
+    /// Waits for the client's next active period, if it is not active.
+    fn poll_step(&mut self) -> Poll<bool> {
+        loop {
+            let Due::InSteps(active) = &mut self.due else { return Poll::Ready(false) };
+            let due_ns = active.due_ns(self.free_ns, &self.stop);
+            let polled = match due_ns <= self.free_ns {
+                true => Poll::Ready(self.stop.lets_begin(due_ns)),
+                false => match self.poll_once(due_ns) {
+                    Some(polled) => polled,
+                    None => continue,
+                },
+            };
+            if polled == Poll::Ready(true) {
+                (self.free_ns, self.intended_ns) = (self.free_ns.max(due_ns), due_ns);
+            }
+            return polled;
+        }
     }
 
     /// Takes the next arrival and waits for it. A past arrival starts at once and keeps its intended start, so no
@@ -213,14 +235,16 @@ impl Pace for ClientPace {
             }
             Due::FirstAt(first_ns) => self.poll_first(first_ns),
             Due::Never => self.poll_until(LATEST_NS),
+            Due::InSteps(_) => self.poll_step(),
             Due::AtArrival { .. } => self.poll_arrival(),
         }
     }
 
     fn pause(&mut self, pause: Duration) {
-        let from_ns = match self.due {
+        let from_ns = match &mut self.due {
             Due::WhenFree => self.free_ns,
-            Due::FirstAt(first_ns) => first_ns.max(self.free_ns),
+            Due::FirstAt(first_ns) => self.free_ns.max(*first_ns),
+            Due::InSteps(active) => return active.pause_until(self.free_ns + pause.as_nanos() as u64),
             Due::AtArrival { .. } | Due::Never => return,
         };
         self.due = Due::FirstAt(from_ns + pause.as_nanos() as u64);

@@ -1,12 +1,14 @@
-//! The clients' clock and their signals: the end of the schedule, and a change of the arrivals.
+//! The clients' clock and their signals: the end of the schedule, a change of the arrivals, and changing numbers of
+//! clients.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use quanta::Clock;
+use rumba_results::client_steps::ClientSteps;
 
 /// Nanoseconds since the clients' start, the same for all of them. It uses the processor's time-stamp counter if that
 /// is reliable.
@@ -63,10 +65,19 @@ pub struct Stop {
     end_ns: AtomicU64,
     /// The earliest due time that counts.
     counted_from_ns: AtomicU64,
-    /// The number of changes of the arrivals.
+    /// The number of changes of the arrivals or of the active clients.
     schedule: AtomicU64,
+    /// Numbers of active clients, once their time has begun.
+    steps: OnceLock<BegunSteps>,
     /// The threads whose clients may wait for an arrival.
     threads: Mutex<Vec<Waker>>,
+}
+
+/// Numbers of active clients, and the start of their time in nanoseconds since the clients' start.
+#[derive(Debug)]
+pub struct BegunSteps {
+    pub steps: Arc<ClientSteps>,
+    pub from_ns: u64,
 }
 
 /// The signals to clients that wait for a time.
@@ -82,6 +93,7 @@ impl Default for Stop {
             end_ns: AtomicU64::new(NEVER),
             counted_from_ns: AtomicU64::new(0),
             schedule: AtomicU64::new(0),
+            steps: OnceLock::new(),
             threads: Mutex::default(),
         }
     }
@@ -138,6 +150,18 @@ impl Stop {
         // A thread that sees the new number also sees the earlier change of the queues.
         self.schedule.fetch_add(1, Release);
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Begins the time of numbers of active clients, and wakes waiting clients. Only the first call counts.
+    pub fn begin_steps(&self, steps: Arc<ClientSteps>, from_ns: u64) {
+        let _ = self.steps.set(BegunSteps { steps, from_ns });
+        self.reschedule();
+    }
+
+    /// The numbers of active clients, once their time has begun.
+    #[inline]
+    pub fn steps(&self) -> Option<&BegunSteps> {
+        self.steps.get()
     }
 
     /// The number of the schedule by which arrivals are due.

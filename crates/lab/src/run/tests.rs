@@ -1,6 +1,7 @@
 //! The guarantees that both drivers give their clients.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,12 +9,13 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use rumba_engine_api::error::EngineError;
 use rumba_results::arrivals::{Arrivals, RateShape};
+use rumba_results::client_steps::ClientSteps;
 
 use super::buckets::BUCKETS;
 use super::choice::Driving;
 use super::driver::{Made, Make, Plan, Schedule, Waited};
 use super::queue::{Queue, seed_of};
-use super::testing::{Action, ScriptedClient, drivers, made, run, wait_for_end};
+use super::testing::{Action, ScriptedClient, drivers, made, made_for, run, wait_for_end};
 use crate::meter::ThreadCpuRegistry;
 
 const SHORT: Duration = Duration::from_micros(300);
@@ -304,5 +306,40 @@ proptest! {
         let (counts, failure) = run(drivers(clients)[which], clients, move |client| ScriptedClient::new(&actions[client as usize], 24));
         prop_assert_eq!(failure, None);
         prop_assert_eq!(counts.ops(), u64::from(clients) * 24);
+    }
+}
+
+/// Guards against clients that start before their step, sleep through it, or do not end because it has not come.
+#[test]
+fn added_clients_start_at_their_step_and_idle_ones_end_with_the_others() {
+    for driving in drivers(3) {
+        let firsts: Arc<Mutex<BTreeMap<u32, Instant>>> = Arc::default();
+        let log = firsts.clone();
+        let make = move |client| {
+            let log = log.clone();
+            let operation = move || {
+                log.lock().unwrap().entry(client).or_insert_with(Instant::now);
+            };
+            Ok(ScriptedClient { log: Box::new(operation), ..ScriptedClient::new(&[Action::Pause(SHORT)], u64::MAX) }
+                .boxed())
+        };
+        let mut running = made_for(driving, 3, Schedule::closed(7).in_steps(1), make).unwrap().start();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(firsts.lock().unwrap().keys().all(|client| *client == 0), "{driving:?}: the first step has one client");
+        let step = Duration::from_millis(50);
+        let begun = Instant::now();
+        running.begin_steps(&ClientSteps { points: vec![(0.0, 1), (step.as_secs_f64(), 2), (3600.0, 3)] }, begun);
+        let until = begun + Duration::from_secs(20);
+        while !firsts.lock().unwrap().contains_key(&1) {
+            assert!(Instant::now() < until, "{driving:?}: the second client waits for ever");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.finish();
+        wait_for_end(&mut running);
+        let firsts = firsts.lock().unwrap();
+        // The clients' clock and the system's differ by microseconds.
+        assert!(firsts[&1] + Duration::from_millis(1) >= begun + step, "{driving:?}: it started before its step");
+        assert!(!firsts.contains_key(&2), "{driving:?}: the third step has not come");
+        running.join();
     }
 }

@@ -8,7 +8,7 @@ use rumba_results::record::{DriverKind, active_clients};
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;
 use super::node::{Table, Tree};
-use super::{RunSpec, ladder};
+use super::{RunSpec, client_steps, ladder};
 use crate::registry::Registry;
 use crate::run::room;
 
@@ -87,10 +87,12 @@ fn requested(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origi
         _ => None,
     };
     // Mistakes in them were reported when the run was read.
-    let written = node(CLIENTS).map(|node| ladder::rungs(node).unwrap_or_default()).unwrap_or_default();
-    let clients = run.clients.iter().enumerate().map(|(index, number)| {
-        (CLIENTS, *number, written.get(index).map_or(Origin::Default, |(_, origin)| origin.clone()))
+    let written = node(CLIENTS).map(|node| match client_steps::steps(node) {
+        Some(steps) => steps.unwrap_or_default().into_iter().map(|((_, number), origin)| (number, origin)).collect(),
+        None => ladder::rungs(node).unwrap_or_default(),
     });
+    let default = || run.clients.iter().map(|number| (*number, Origin::Default)).collect();
+    let clients = written.unwrap_or_else(default).into_iter().map(|(number, origin)| (CLIENTS, number, origin));
     let loaders = node("load_clients").map_or(Origin::Default, |node| node.origin.clone());
     clients.chain([("load_clients", run.load_clients, loaders)]).collect()
 }

@@ -7,7 +7,7 @@ use super::node::{Node, Tree};
 use super::take;
 
 /// The most clients that one trial may have.
-const MOST: u32 = 65_536;
+pub const MOST: u32 = 65_536;
 
 const LADDER: &str = "from, to and a step, as in \"1..1024 x2\" (twice as many each time) or \"8..64 +8\"; both ends are \
                       in it";

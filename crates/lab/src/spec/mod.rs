@@ -4,6 +4,7 @@ mod ab;
 mod build;
 mod build_text;
 mod claim;
+mod client_steps;
 mod clients;
 mod engines;
 mod error;
@@ -34,6 +35,7 @@ use rumba_engine_api::setting::Settings;
 use rumba_engine_api::workload::{Bound, Test};
 use rumba_results::arrivals::Arrivals;
 use rumba_results::claim::Claim;
+use rumba_results::client_steps::ClientSteps;
 use rumba_results::pair::Pair;
 use rumba_results::prices::Prices;
 use rumba_results::record::{DriverKind, QueueKind};
@@ -169,6 +171,8 @@ pub struct RunSpec {
     pub arrivals: Option<Arrivals>,
     /// Searches for the highest rate that keeps a response time.
     pub search: Option<Search>,
+    /// Numbers of active clients that change within a trial; `clients` is then the largest.
+    pub client_steps: Option<ClientSteps>,
     /// Percentage of clients that work.
     pub active_percent: Option<f64>,
     /// Open loop: how arrivals are distributed to clients, if given.

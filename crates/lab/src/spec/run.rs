@@ -8,7 +8,7 @@ use rumba_results::starts::FIRST_LOOK;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
-use super::{RepeatsFrom, RunSpec, ladder, rate, take};
+use super::{RepeatsFrom, RunSpec, client_steps, ladder, rate, take};
 use crate::registry::Registry;
 
 /// The keys of `[run]`.
@@ -228,10 +228,6 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let count = |key: &str, default: u32, low: i64, high: i64| {
         table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
     };
-    let clients: Vec<u32> = match table.get("clients") {
-        Some(node) => ladder::rungs(node)?.into_iter().map(|(number, _)| number).collect(),
-        None => vec![cores.min(4)],
-    };
     let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
     let loop_s = seconds("loop", 20.0)?;
@@ -242,6 +238,12 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let warmup_s = seconds("warmup", 5.0)?;
     let (verify, crash_s) = proof(table)?;
     let loops = count("loops", 3, 1, 10_000)?;
+    let client_steps = client_steps::requested(table, f64::from(loops) * loop_s)?;
+    let clients: Vec<u32> = match (&client_steps, table.get("clients")) {
+        (Some(steps), _) => vec![steps.most()],
+        (None, Some(node)) => ladder::rungs(node)?.into_iter().map(|(number, _)| number).collect(),
+        (None, None) => vec![cores.min(4)],
+    };
     let most_clients = clients.iter().copied().max().unwrap_or(1);
     let requested = rate::requested(table, f64::from(loops) * loop_s, most_clients)?;
     let repeats = count("repeats", 1, 1, 1000)?;
@@ -250,6 +252,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
         clients,
+        client_steps,
         driver,
         age_s: table.get("age").map(age).transpose()?,
         age_by: table.get("age_by").map(|node| take::text("age_by", node)).transpose()?.map(str::to_owned),

@@ -7,6 +7,7 @@ use super::*;
 
 mod ab;
 mod asserts;
+mod client_steps;
 mod likely;
 mod memory;
 mod names;

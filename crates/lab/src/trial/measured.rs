@@ -14,7 +14,7 @@ use rumba_results::statements::StatementTotals;
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
 use super::pending_stats::{Answer, debt};
 use super::span::{Span, interval_end, is_run, ops};
-use super::suspended::{empty, pieces};
+use super::suspended::{Piece, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, OtherProcesses, Reading, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
@@ -63,6 +63,7 @@ fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Int
         p99_ms: responses.p99_ms,
         max_ms: responses.max_ms,
         suspended_s: 0.0,
+        active_clients: None,
         spent,
     }
 }
@@ -250,19 +251,35 @@ impl Trial<'_> {
         (span.ended, span.last) = (now, reading);
         for (number, piece) in pieces.iter().enumerate() {
             let start_s = self.since_epoch_s(piece.from);
+            let active_clients = self.active_clients(span.phase, piece);
             if number != counted {
-                self.emit(Event::Interval(Box::new(empty(span.phase, start_s, piece))));
+                let interval = Interval { active_clients, ..empty(span.phase, start_s, piece) };
+                self.emit(Event::Interval(Box::new(interval)));
                 continue;
             }
             let seconds = piece.until.saturating_duration_since(piece.from).as_secs_f64();
             let interval = interval(span.phase, infos, counts, spent.clone());
             let suspended_s = piece.suspended_s;
-            self.emit(Event::Interval(Box::new(Interval { start_s, seconds, suspended_s, ..interval })));
+            let interval = Interval { start_s, seconds, suspended_s, active_clients, ..interval };
+            self.emit(Event::Interval(Box::new(interval)));
             let histograms = stats::encode(infos, counts);
             if !histograms.is_empty() {
                 self.emit(Event::Latency { start_s, seconds, histograms });
             }
         }
+    }
+
+    /// The mean number of clients that the plan has active in this time, if it changes.
+    fn active_clients(&self, phase: PhaseKind, piece: &Piece) -> Option<f64> {
+        let steps = self.job.plan.run.client_steps.as_ref()?;
+        let (from, until) = match phase {
+            PhaseKind::Warmup => return Some(f64::from(steps.first())),
+            PhaseKind::Loop(_) => (piece.from, piece.until),
+            _ => return None,
+        };
+        let origin = self.loops_from?;
+        let [from_s, until_s] = [from, until].map(|at| at.saturating_duration_since(origin).as_secs_f64());
+        (until_s > from_s).then(|| (1e3 * steps.mean(from_s, until_s)).round() / 1e3)
     }
 
     /// Ends a span, emits its record, and returns it for joining.

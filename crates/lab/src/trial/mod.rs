@@ -99,6 +99,8 @@ struct Trial<'a> {
     /// The start of opening the instance in this process.
     opens: Instant,
     phase: PhaseKind,
+    /// The start of the loops, once they have begun.
+    loops_from: Option<Instant>,
     /// Bytes of data on disk at the end of the last phase, logs not counted.
     data_bytes: Metric,
 }
@@ -132,6 +134,7 @@ pub fn run(mut job: Job<'_>) {
                 synced,
                 opens,
                 phase,
+                loops_from: None,
                 data_bytes,
             };
             let end = match trial.job.act {
@@ -212,6 +215,8 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
         let queue = run.rate.map(|_| phases::queue_in_words(phases::queue(run, &place)));
         conditions.extend(queue.map(|reported| ("queue".to_owned(), reported.to_owned())));
         conditions.extend(run.arrivals.as_ref().map(|arrivals| ("arrivals".to_owned(), arrivals.to_string())));
+        let steps = run.client_steps.as_ref().map(|steps| format!("{steps}; all {} are connected", steps.most()));
+        conditions.extend(steps.map(|reported| ("active clients".to_owned(), reported)));
         let (active, clients) = (run.active(job.plan.clients), job.plan.clients);
         let idle = run.active_percent.map(|_| format!("{active} of {clients}; the others are connected and idle"));
         conditions.extend(idle.map(|reported| ("active clients".to_owned(), reported)));

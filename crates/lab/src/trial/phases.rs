@@ -189,6 +189,10 @@ impl Trial<'_> {
             if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
                 running.shape(&arrivals, span.started());
             }
+            if phase != PhaseKind::Warmup && self.loops_from.is_none() {
+                self.loops_from = Some(span.started());
+                run.client_steps.iter().for_each(|steps| running.begin_steps(steps, span.started()));
+            }
             let until = span.started() + Duration::from_secs_f64(seconds);
             // A warmup may continue until the engine is steady.
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
@@ -247,9 +251,10 @@ impl Trial<'_> {
             (None, ProcessLocation::Embedded) => Schedule::closed(seed),
             (None, ProcessLocation::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
         };
-        match run.active_percent {
-            Some(_) => schedule.with_active(run.active(self.job.plan.clients)),
-            None => schedule,
+        match (&run.client_steps, run.active_percent) {
+            (Some(steps), _) => schedule.in_steps(steps.first()),
+            (None, Some(_)) => schedule.with_active(run.active(self.job.plan.clients)),
+            (None, None) => schedule,
         }
     }
 

@@ -19,6 +19,7 @@ use rumba_engine_api::wait::{Driver, Wait, drive_with, wait_for};
 use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
 use rumba_engine_api::workload::OpInfo;
 use rumba_results::arrivals::{Arrivals, RateShape};
+use rumba_results::client_steps::ClientSteps;
 use rumba_results::metric::Metric;
 use rumba_results::record::{OpStats, PhaseKind, QueueKind, RunPlan};
 use rumba_results::search::{Found, Percentile, Probe, Purpose, Search};
@@ -178,6 +179,12 @@ impl Simulation {
         (0..self.clients.len()).for_each(|client| self.poll(client));
     }
 
+    /// Begins the time of changing numbers of clients; waiting clients see it at once, as in the drivers.
+    fn begin_steps(&mut self, steps: &ClientSteps) {
+        self.stop.begin_steps(Arc::new(steps.clone()), self.clock.now_ns());
+        (0..self.clients.len()).for_each(|client| self.poll(client));
+    }
+
     fn set(&self, now: Instant) {
         let ns = (now - self.start).as_nanos() as u64;
         self.mock.increment(ns - self.mock.value());
@@ -215,6 +222,9 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     for (number, (phase, seconds)) in spans.iter().copied().enumerate() {
         if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
             clients.shape(&arrivals);
+        }
+        if phase == PhaseKind::Loop(1) {
+            plan.client_steps.iter().for_each(|steps| clients.begin_steps(steps));
         }
         let until = ended + Duration::from_secs_f64(seconds);
         last = Counts::new(OPS.len());
@@ -352,6 +362,30 @@ fn active_clients_serve_all_and_idle_clients_end_with_them() {
     assert_eq!(schedule.queues(100).len(), 5, "idle clients have no share of the arrivals");
     let open = run(&plan(), Simulation::new(100, schedule, None));
     assert!((open.phases[1].1 as f64 - 400.0).abs() < 80.0, "{:?}", open.phases);
+}
+
+#[test]
+fn throughput_follows_the_steps_of_clients_from_the_loops_start() {
+    let steps = ClientSteps { points: vec![(0.0, 1), (0.6, 3), (1.0, 8), (1.6, 2)] };
+    let plan = RunPlan { client_steps: Some(steps), ..plan() };
+    let outcome = run(&plan, Simulation::new(8, Schedule::closed(7).in_steps(1), None));
+    // A get takes a millisecond. The intervals of a second are 300, 300, 300 and 100 ms long.
+    let ops: Vec<u64> = outcome.intervals.iter().map(|(.., ops)| *ops).collect();
+    assert_eq!(ops, [[300, 300, 300, 100], [300, 300, 900, 300], [2400, 2400, 600, 200]].concat());
+    assert_eq!((outcome.tail, outcome.longest_ns), ((2, 0, 0), None), "idle clients end with the others");
+    assert_eq!(outcome.last.response.max_ms.value(), Some(1.0), "a wait for a step is no response time");
+}
+
+#[test]
+fn clients_that_a_step_adds_start_at_different_times() {
+    let steps = ClientSteps { points: vec![(0.0, 1), (1.0, 200)] };
+    let schedule = Schedule::closed(7).spread_over(1.0).in_steps(1);
+    let plan = RunPlan { client_steps: Some(steps), interval_s: 0.1, ..plan() };
+    let outcome = run(&plan, Simulation::new(200, schedule, None));
+    let after_step: Vec<u64> = outcome.intervals[20..].iter().map(|(.., ops)| *ops).collect();
+    // Over 100 ms, half of the 199 have started on average.
+    assert!((8_000..12_000).contains(&after_step[0]), "{after_step:?}");
+    assert_eq!(after_step[1..], [20_000; 9]);
 }
 
 #[test]

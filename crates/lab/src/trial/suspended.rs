@@ -103,6 +103,7 @@ pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
         p99_ms: unknown(),
         max_ms: unknown(),
         suspended_s: piece.suspended_s,
+        active_clients: None,
         spent: unmetered(),
     }
 }

@@ -336,7 +336,7 @@ impl<'a> Against<'a> {
     }
 
     fn with_clients(&self) -> String {
-        counted(self.clients as usize, "client")
+        self.summary.clients_in_words(self.clients)
     }
 }
 

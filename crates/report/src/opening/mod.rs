@@ -110,7 +110,7 @@ fn alone(summary: &Summary) -> String {
         Some((row, rate)) => format!(
             "{} did {rate:.0} operations per second with {}{}, the median of {}{}.",
             row.engine,
-            counted(row.clients as usize, "client"),
+            row.clients_in_words(),
             if row.is_partial(Part::Run) { " as far as it came" } else { "" },
             counted(repeats_of(row).unwrap_or(0), "repeat"),
             repeats_from(summary)
@@ -140,11 +140,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
     }
     let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));
     if let Some(row) = summary.rows.iter().find(stood_still) {
-        reported.push(format!(
-            "{} completed no operation with {}",
-            row.engine,
-            counted(row.clients as usize, "client")
-        ));
+        reported.push(format!("{} completed no operation with {}", row.engine, row.clients_in_words()));
     }
     if failed > 0 {
         reported

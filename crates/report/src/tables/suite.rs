@@ -30,7 +30,7 @@ pub fn group_lines(summary: &Summary, baseline: &str) -> String {
             if let [(slowest, least, _), .., (fastest, most, _)] = tests[..] {
                 let median = f64::midpoint(tests[(tests.len() - 1) / 2].1, tests[tests.len() / 2].1);
                 let (least, median, most) = (ratio(least), ratio(median), ratio(most));
-                let head = format!("{engine}, {}", counted(clients as usize, "client"));
+                let head = format!("{engine}, {}", summary.clients_in_words(clients));
                 let count = counted(tests.len(), "test");
                 let _ = writeln!(
                     text,

@@ -42,8 +42,11 @@ const WRITES_KB: f64 = 0.05;
 pub const WATCHED: [(&str, &str); 2] = [("ops_per_s", "operations/s"), (WRITTEN, "KB written per operation")];
 const WRITTEN: &str = "wkb_per_op";
 
-/// Whether a trial's loops were steady; `None` if it has no second of a loop.
+/// Whether a trial's loops were steady; `None` if it has no second of a loop, or if its number of clients changes.
 pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
+    if trial.record.plan.run.client_steps.is_some() {
+        return None;
+    }
     let series = series::series(&series::loops(&trial.intervals))?;
     Some(Steadiness {
         name: trial_name(&trial.record),

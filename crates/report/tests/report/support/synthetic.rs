@@ -352,6 +352,7 @@ fn interval(s: &Shape, phase: PhaseKind, start_s: f64, second: u64, random: &mut
         p99_ms: timed(p99),
         max_ms: timed(p99 * 6.0),
         suspended_s: 0.0,
+        active_clients: None,
         spent: spent(s, reads, written, cpu),
     }
 }
