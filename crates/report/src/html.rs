@@ -7,6 +7,7 @@ use rumba_results::comparison::{CHARGED, Row, Summary, metrics_by_rule};
 use rumba_results::metric::{Better, METRICS, MetricInfo};
 use rumba_results::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_results::results::{Results, Trial};
+use rumba_results::waits::waits_by_event;
 use rumba_results::warning::Warning;
 use serde::Serialize;
 
@@ -120,6 +121,9 @@ struct TrialData<'a> {
     /// The number of unfinished operations, for types whose spectrum ends there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     censored: BTreeMap<&'a str, u64>,
+    /// Waits of clients in the loops by the engine's own names, microseconds per operation, the longest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<(String, f64)>,
     timeline: Timeline,
     gauges: Gauges,
 }
@@ -308,9 +312,14 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         phases: record.phases.iter().map(phase_data).collect(),
         spectrum: spectrum(record),
         censored: censored(record),
+        waits: waits(record),
         timeline: timeline(&shown_intervals(trial), &trial.course),
         gauges: gauges(trial, points),
     }
+}
+
+fn waits(record: &Record) -> Vec<(String, f64)> {
+    waits_by_event(std::iter::once(record)).into_iter().map(|(event, us)| (event, round(us))).collect()
 }
 
 /// The load is shown separately from the loops. A settle in a trial that did not load belongs to neither.

@@ -39,5 +39,6 @@ pub mod spent;
 pub mod starts;
 pub mod statements;
 pub mod suspension;
+pub mod waits;
 pub mod warning;
 pub mod written;

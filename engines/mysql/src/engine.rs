@@ -184,7 +184,13 @@ impl MySqlEngine {
         let capabilities = Capabilities::fetch(admin).map_err(|error| {
             SettingError::new("server", error.to_string(), "use a user that may run SHOW VARIABLES and SHOW ENGINES")
         })?;
-        for (name, is_set) in [("binlog", options.binlog), ("contention", options.contention), ("tcp", options.tcp)] {
+        let of_own_server = [
+            ("binlog", options.binlog),
+            ("contention", options.contention),
+            ("wait_events", options.wait_events),
+            ("tcp", options.tcp),
+        ];
+        for (name, is_set) in of_own_server {
             if is_set {
                 let remedy = "leave it out; it is the server's own affair";
                 return Err(SettingError::new(name, "an existing server is not configured by rumba", remedy));

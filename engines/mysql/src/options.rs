@@ -44,6 +44,13 @@ pub const OWN: &[SettingInfo] = &[
         "time InnoDB's latches of indexes and of the lock system in the performance schema, to show what limits \
          scaling; this costs CPU",
     ),
+    info(
+        "wait_events",
+        Kind::Bool,
+        "false",
+        "time every mutex, lock and condition in the performance schema, to show clients' waits by name; this costs \
+         more CPU than `contention`, which it includes",
+    ),
     info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
 ];
 
@@ -82,6 +89,8 @@ pub struct Options {
     pub text: bool,
     /// `contention`.
     pub contention: bool,
+    /// `wait_events`.
+    pub wait_events: bool,
     /// `tcp`.
     pub tcp: bool,
     /// The server's own variables, by name with underscores.
@@ -124,6 +133,7 @@ impl Options {
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
             text: !own.bool("prepared").unwrap_or(true),
             contention: own.bool("contention").unwrap_or(false),
+            wait_events: own.bool("wait_events").unwrap_or(false),
             tcp: own.bool("tcp").unwrap_or(false),
             variables,
         })

@@ -136,8 +136,10 @@ pub fn for_own(requested: &RequestedEngine<'_>, software: &Software) -> Result<P
     load_engine(&mut plan, software.brand);
     fill(&mut plan, requested, &compressed)?;
     binlog(&mut plan, requested);
-    if requested.options.contention {
-        contention(&mut plan);
+    match (requested.options.wait_events, requested.options.contention) {
+        (true, _) => time_waits(&mut plan, &crate::counters::WAITS),
+        (false, true) => time_waits(&mut plan, &crate::counters::LATCHES),
+        (false, false) => {}
     }
     if let Some(isolation) = isolation(requested, &plan.kind) {
         plan.set("transaction_isolation", isolation.replace(' ', "-"), true);
@@ -232,11 +234,11 @@ fn fill(plan: &mut Plan, requested: &RequestedEngine<'_>, compressed: &Compresse
 /// The option that enables an instrument of the performance schema.
 const INSTRUMENT: &str = "performance_schema_instrument";
 
-/// Enables timing of the latches that [`crate::counters`] reports.
-fn contention(plan: &mut Plan) {
+/// Enables timing of waits that [`crate::counters`] reports.
+fn time_waits(plan: &mut Plan, instruments: &[&str]) {
     plan.set("performance_schema", "ON", true);
-    for latches in crate::counters::LATCHES {
-        plan.set(INSTRUMENT, format!("{latches}=ON"), false);
+    for instrument in instruments {
+        plan.set(INSTRUMENT, format!("{instrument}=ON"), false);
     }
 }
 

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use rumba_engine_api::printable::on_a_line;
 use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
-use rumba_results::record::{OpStats, PhaseKind, Status};
+use rumba_results::record::{OpStats, PhaseKind, Record, Status};
 use rumba_results::results::Results;
+use rumba_results::waits::waits_by_event;
 
 use super::warnings::{Warnings, whom};
-use crate::format::counted;
+use crate::format::significant;
 use crate::server::in_server;
 
 /// Everything that a reader must know before trusting the tables.
@@ -60,18 +61,48 @@ pub fn scaling(summary: &Summary) -> String {
     if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
 }
 
+/// The number of waits that are listed by name; the others are added up.
+const WAITS: usize = 5;
+
+/// Waits of clients in the loops by the engine's own names, over all repeats, the longest first.
+pub fn waits(results: &Results) -> String {
+    let mut all: Vec<((String, &str), Vec<&Record>)> = Vec::new();
+    for trial in &results.trials {
+        let plan = &trial.record.plan;
+        let of = (plan.clients_in_words(), plan.engine.name.as_str());
+        match all.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, records)) => records.push(&trial.record),
+            None => all.push((of, vec![&trial.record])),
+        }
+    }
+    let mut text = String::new();
+    for ((clients, engine), records) in all {
+        let waits = waits_by_event(records.into_iter());
+        let (longest, others) = waits.split_at(WAITS.min(waits.len()));
+        let others_us = others.iter().map(|(_, us)| us).sum::<f64>();
+        let others = (!others.is_empty()).then(|| format!("others {}", significant(others_us)));
+        let each = longest.iter().map(|(event, us)| format!("{} {}", on_a_line(event), significant(*us))).chain(others);
+        let each: Vec<String> = each.collect();
+        if !each.is_empty() {
+            let _ = writeln!(text, "  {engine}, {clients}: {}", each.join(", "));
+        }
+    }
+    let heading = "\nWaits of clients in the loops, microseconds per operation, by the engine's own names\n";
+    if text.is_empty() { text } else { format!("{heading}{text}") }
+}
+
 /// The reasons for retried transactions in the loops, over all repeats, the most frequent first.
 pub fn conflicts(results: &Results) -> String {
-    let mut all: BTreeMap<(u32, &str), BTreeMap<&str, u64>> = BTreeMap::new();
-    let mut order: Vec<(u32, &str)> = Vec::new();
+    let mut all: BTreeMap<(String, &str), BTreeMap<&str, u64>> = BTreeMap::new();
+    let mut order: Vec<(String, &str)> = Vec::new();
     for trial in &results.trials {
         let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
-        let of = (plan.clients, plan.engine.name.as_str());
+        let of = (plan.clients_in_words(), plan.engine.name.as_str());
         for (name, count) in loops.iter().flat_map(|loops| &loops.conflicts) {
             if !order.contains(&of) {
-                order.push(of);
+                order.push(of.clone());
             }
-            *all.entry(of).or_default().entry(name).or_default() += count;
+            *all.entry(of.clone()).or_default().entry(name).or_default() += count;
         }
     }
     let mut text = String::new();
@@ -80,7 +111,7 @@ pub fn conflicts(results: &Results) -> String {
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} × {name}")).collect();
         let (clients, engine) = of;
-        let _ = writeln!(text, "  {engine}, {}: {}", counted(clients as usize, "client"), counts.join("; "));
+        let _ = writeln!(text, "  {engine}, {clients}: {}", counts.join("; "));
     }
     if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
 }
@@ -88,7 +119,7 @@ pub fn conflicts(results: &Results) -> String {
 /// Operations of the loops that are counted separately, over all repeats: rolled back on purpose, as the workload's
 /// specification requires, and given up. They are included in no rate and no cost.
 pub fn apart(results: &Results) -> String {
-    let mut all: Vec<((u32, &str), [u64; 3])> = Vec::new();
+    let mut all: Vec<((String, &str), [u64; 3])> = Vec::new();
     for trial in &results.trials {
         let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
         let Some(loops) = loops else { continue };
@@ -97,7 +128,7 @@ pub fn apart(results: &Results) -> String {
         };
         // Completed operations that are not in `ops` were rolled back on purpose.
         let counts = [loops.ops, sum(|stats| stats.count).saturating_sub(loops.ops), sum(|stats| stats.errors)];
-        let of = (plan.clients, plan.engine.name.as_str());
+        let of = (plan.clients_in_words(), plan.engine.name.as_str());
         match all.iter_mut().find(|(known, _)| *known == of) {
             Some((_, sums)) => sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count)),
             None => all.push((of, counts)),
@@ -109,7 +140,6 @@ pub fn apart(results: &Results) -> String {
         let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         let parts: Vec<String> = parts.collect();
         if !parts.is_empty() {
-            let clients = counted(clients as usize, "client");
             let _ = writeln!(text, "  {engine}, {clients}: {}; in addition to {ops} operations", parts.join(", "));
         }
     }
@@ -128,7 +158,7 @@ fn unsound(summary: &Summary) -> String {
         let mut lines = String::new();
         for row in &summary.rows {
             for unsound in row.unsound.iter().filter(|unsound| unsound.proof == proof) {
-                let clients = counted(row.clients as usize, "client");
+                let clients = row.clients_in_words();
                 let _ = writeln!(lines, "  {}, {clients}: repeat {}: {}", row.engine, unsound.repeat, unsound.reason);
             }
         }
@@ -144,7 +174,7 @@ fn suspended(summary: &Summary) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in &summary.rows {
         for suspended in &row.suspended {
-            let clients = counted(row.clients as usize, "client");
+            let clients = row.clients_in_words();
             let line = format!("  {}, {clients}: repeat {}: {}\n", row.engine, suspended.repeat, suspended.reason);
             if !lines.contains(&line) {
                 lines.push(line);
@@ -163,7 +193,7 @@ fn partial(summary: &Summary) -> String {
 /// Notes on incomplete figures of the loops or of the load.
 pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
     let reported = |row: &Row| {
-        let of = format!("{}, {}", row.engine, counted(row.clients as usize, "client"));
+        let of = format!("{}, {}", row.engine, row.clients_in_words());
         let of_run = row.run.iter().flat_map(|run| &run.notes).map(|note| format!("{of}: {note}"));
         let of_load = row.load.iter().flat_map(|load| &load.notes).map(|note| format!("{of}, load: {note}"));
         of_run.chain(of_load).collect::<Vec<_>>()

@@ -44,6 +44,9 @@ const STATUS: [&str; 41] = [
 /// and the lock system's parts differ between servers.
 pub(crate) const LATCHES: [&str; 2] = ["wait/synch/%/innodb/index_tree_rw_lock", "wait/synch/%/innodb/lock_%"];
 
+/// All instruments of mutexes, locks and conditions, which include the latches.
+pub(crate) const WAITS: [&str; 1] = ["wait/synch/%"];
+
 /// Status variables that give the checkpoint age.
 const CHECKPOINT: [&str; 3] =
     ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
@@ -85,6 +88,9 @@ pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut R
     }
     compressed_tables(admin, reading);
     latches(admin, reading);
+    if reading.get("waited_index_us").is_some() {
+        wait_events(admin, reading);
+    }
 }
 
 /// Total time that clients and the server's own threads took to acquire these latches. It includes the few dozen
@@ -104,6 +110,19 @@ fn latches(admin: &mut dyn Request, reading: &mut Reading) {
         let sum = sums.as_ref().map_err(Clone::clone);
         let off = || "the performance schema does not time these latches; set contention = true".to_owned();
         reading.put_or(name, sum.and_then(|sums| sums.get(name).ok_or_else(off)));
+    }
+}
+
+/// Total time that sessions waited for each event, by its name in the performance schema without `wait/`. The server's
+/// own threads have no user. Waits for clients and for whole statements' table accesses are left out.
+fn wait_events(admin: &mut dyn Request, reading: &mut Reading) {
+    const SQL: &str = "SELECT SUBSTRING(EVENT_NAME, 6), SUM(SUM_TIMER_WAIT) / 1000000 \
+        FROM performance_schema.events_waits_summary_by_user_by_event_name WHERE USER IS NOT NULL AND COUNT_STAR > 0 \
+        AND (EVENT_NAME LIKE 'wait/synch/%' OR EVENT_NAME LIKE 'wait/io/file/%' OR EVENT_NAME LIKE 'wait/lock/%') \
+        GROUP BY EVENT_NAME";
+    match Status::read(admin, SQL) {
+        Ok(waits) => waits.numbers().for_each(|(event, us)| reading.put(format!("wait_event_{event}_us"), us)),
+        Err(reason) => reading.miss("wait_event_*", reason),
     }
 }
 

@@ -18,7 +18,7 @@ use rumba_engine_api::error::EngineError;
 
 pub use fetch::Request;
 pub(crate) use fetch::{failed, is_denied, query};
-pub(crate) use innodb::{LATCHES, PurgeProgress, purge_progress};
+pub(crate) use innodb::{LATCHES, PurgeProgress, WAITS, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
 pub use rumba_server_kit::reading::Reading;

@@ -43,6 +43,11 @@ impl Status {
         self.0.get(name)?.parse().ok()
     }
 
+    /// All numbers with their names.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?)))
+    }
+
     /// Whether the name exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)

@@ -3,7 +3,7 @@
 use rumba_server_kit::reading::Absence;
 
 use super::server::{self, Private};
-use crate::counters::{Kind, LATCHES, Request, counters, debt, enable};
+use crate::counters::{Kind, LATCHES, Request, WAITS, counters, debt, enable};
 
 const ROWS: u32 = 50_000;
 
@@ -58,6 +58,32 @@ fn latch_waits_are_reported_where_the_server_times_them() {
     }
     let (index, lock_system, _) = latches(&timed);
     assert!(index.is_some_and(|us| us > 0.0) && lock_system.is_some_and(|us| us > 0.0), "{index:?}, {lock_system:?}");
+}
+
+/// A sum by class does not show which mutex is contended.
+#[test]
+#[needs(MariaDb)]
+fn session_waits_are_reported_by_the_servers_own_names() {
+    let waits = |instruments: &[&str]| {
+        let mut options = vec!["--performance-schema=ON".to_owned()];
+        options.extend(instruments.iter().map(|name| format!("--performance-schema-instrument={name}=ON")));
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let private = Private::start(&options);
+        let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+        server::load(&mut admin, "InnoDB", ROWS);
+        let reading = counters(&mut admin, &innodb);
+        let waits = reading.gauges.into_iter().filter(|gauge| gauge.name.starts_with("wait_event_"));
+        waits.map(|gauge| (gauge.name, gauge.value)).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert!(waits(&[]).is_empty(), "the latches are not timed, so the sessions are not delayed by more");
+    let of_latches = waits(&LATCHES);
+    let index = of_latches.keys().find(|name| name.ends_with("innodb/index_tree_rw_lock_us"));
+    assert!(index.is_some_and(|name| of_latches[name] > 0.0), "{of_latches:?}");
+    let of_all = waits(&WAITS);
+    let synch = |waits: &std::collections::BTreeMap<String, f64>| {
+        waits.keys().filter(|name| name.starts_with("wait_event_synch/")).count()
+    };
+    assert!(synch(&of_all) > 3 * synch(&of_latches), "{of_all:?}");
 }
 
 /// Only the compressed size must be counted as written.
