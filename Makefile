@@ -145,6 +145,7 @@ page-tests: web-modules
 	@mkdir -p $(dir $(PAGE))
 	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))ladder.html ladder >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))steps.html steps >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))suite.html suite >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))proof.html proof >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))hour.html hour

@@ -22,6 +22,8 @@ export interface Line {
   names?: string[];
   /** The band around the line at each of its positions: from and to. */
   band?: ([number, number] | null)[];
+  /** Replaces the default opacity of the band. */
+  fill?: number;
   /** Replaces the look of the trial's engine. */
   look?: Look;
   /** Replaces the default width of a line, pixels. */
@@ -175,7 +177,7 @@ function bands(context: Context, lines: Line[]): (plot: uPlot) => void {
     for (const line of lines) {
       const outline = bandOutline(line).map(([x, y]) => [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)] as const);
       if (outline.length < 4) continue;
-      ctx.globalAlpha = Number(ink("--band-of-line"));
+      ctx.globalAlpha = line.fill ?? Number(ink("--band-of-line"));
       ctx.fillStyle = ink(lookOfLine(context, line).ink);
       ctx.beginPath();
       for (const [x, y] of outline) ctx.lineTo(x, y);

@@ -1,6 +1,7 @@
 // The data of the page. Mirrors `PageData` of crates/report/src/html.rs and the
 // values of crates/results/src/comparison.rs.
 
+import { counted } from "./format";
 import type { Packed } from "./packed";
 
 /** A number, or the reason why there is none. */
@@ -41,6 +42,11 @@ export interface PhaseFigures {
   op_types: Record<string, OpFigures>;
 }
 
+/** Numbers of active clients: seconds since the loops' start, and the number from there on. */
+export interface ClientSteps {
+  points: [at_s: number, clients: number][];
+}
+
 /** One engine with one number of clients. */
 export interface Row {
   /** With the test of a suite appended: `innodb/point-query`. */
@@ -48,6 +54,7 @@ export interface Row {
   test?: string;
   registered: string;
   clients: number;
+  client_steps?: ClientSteps;
   load: PhaseFigures | null;
   run: PhaseFigures | null;
   broken: string[];
@@ -258,11 +265,13 @@ export interface Trial {
   effective_settings: [string, string][];
   workload_settings: Record<string, string>;
   conditions: Record<string, string>;
-  run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number };
+  run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number; client_steps?: ClientSteps };
   phases: Phase[];
   spectrum: Record<string, [percentile: number, ms: number][]>;
   /** Operation types with a truncated spectrum, and the number of their unfinished operations. */
   censored?: Record<string, number>;
+  /** Waits of clients in the loops by the engine's own names, microseconds per operation, the longest first. */
+  waits?: [event: string, us: number][];
   timeline: Timeline;
   /** Levels and growth per second, at the ends of phases and at samples while clients worked. */
   gauges?: { at_s: number[]; looked?: boolean; levels: Record<string, Packed>; rates: Record<string, Packed> };
@@ -358,6 +367,14 @@ export function engines(data: PageData): string[] {
 
 export function clientCounts(data: PageData): number[] {
   return [...new Set(data.summary.rows.map((row) => row.clients))].sort((a, b) => a - b);
+}
+
+/** A row's clients in words: `4 clients`, or `1→4 clients` if their number changes within a trial. */
+export function clientsInWords({ clients, client_steps }: Row): string {
+  if (!client_steps) return counted(clients, "client");
+  const numbers = client_steps.points.map(([, number]) => number);
+  const short = [numbers[0], clients, numbers.at(-1)].filter((number, index, all) => number !== all[index - 1]);
+  return `${short.join("→")} clients`;
 }
 
 /** A row's figure for the loops; `OP.p99_ms` is the figure of an operation type. */

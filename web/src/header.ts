@@ -1,7 +1,7 @@
 // The head of the page: the experiment, the best engines, and the problems.
 
 import type { Context } from "./context";
-import { clientCounts } from "./data";
+import { clientCounts, clientsInWords } from "./data";
 import { h, section } from "./dom";
 import { counted, seconds } from "./format";
 import { marker } from "./look";
@@ -13,10 +13,11 @@ function whatRan(context: Context): string {
   if (!trial) return "No trial was recorded.";
   const repeats = Math.max(...data.trials.map(({ repeat }) => repeat));
   const clients = clientCounts(data).join(", ");
+  const stepped = data.summary.rows.find(({ client_steps }) => client_steps);
   return [
     trial.workload,
     counted(context.alone.length, "engine"),
-    `${clients} ${clients === "1" ? "client" : "clients"}`,
+    stepped ? clientsInWords(stepped) : `${clients} ${clients === "1" ? "client" : "clients"}`,
     `${counted(trial.run.loops, "loop")} of ${seconds(trial.run.loop_s)}`,
     counted(repeats, "repeat") + (data.repeats_from ?? ""),
   ].join(" · ");

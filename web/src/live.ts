@@ -15,7 +15,8 @@ interface RunEvent {
   number: number;
   of: number;
   engine: string;
-  clients: number;
+  /** Its clients in words: `4 clients`, `1→4 clients`. */
+  with: string;
   repeat: number;
   phase: string;
   seconds: number | null;
@@ -205,8 +206,8 @@ class Bar {
     });
   }
 
-  trial({ number, of, engine, clients, repeat, left }: RunEvent): void {
-    this.#trial = `Trial ${number} of ${of}: ${engine}, ${clients} ${clients === 1 ? "client" : "clients"}, repeat ${repeat}`;
+  trial({ number, of, engine, with: clients, repeat, left }: RunEvent): void {
+    this.#trial = `Trial ${number} of ${of}: ${engine}, ${clients}, repeat ${repeat}`;
     this.#what.textContent = this.#trial;
     this.#figures.textContent = "";
     this.left(left);

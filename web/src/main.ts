@@ -25,6 +25,7 @@ import { ladderMetrics, scalingSection } from "./scaling";
 import { searchSection } from "./search";
 import { opNames, spectrumSection } from "./spectrum";
 import { type Key, type State, begin, choose, current, lasting, onChange } from "./state";
+import { stepsSection } from "./steps";
 import { sweepSection } from "./sweep";
 import { type Column, figureTable, spreadTable } from "./table";
 import { throughputSection } from "./throughput";
@@ -93,6 +94,7 @@ const PARTS: Part[] = [
   { needs: [], render: problemsSection },
   { needs: [], render: claimsSection },
   { needs: ["clients", "hidden", "ladder", "op"], render: scalingSection },
+  { needs: ["clients", "hidden"], render: stepsSection },
   { needs: ["hidden"], render: searchSection },
   { needs: ["clients", "hidden", "ladder", "op"], render: sweepSection },
   { needs: ["clients", "hidden", "ladder", "op"], render: multiplesSection },

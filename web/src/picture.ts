@@ -95,7 +95,7 @@ function lineShapes(context: Context, { plot, lines, axes }: Drawn): SVGElement[
   const place = (x: number, y: number) => ({ x: plot.valToPos(x, "x"), y: plot.valToPos(y, "y") });
   const bands = lines.map((line) => {
     const points = bandOutline(line).map(([x, y]) => place(x, y)).map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`);
-    return shape("polygon", { points: points.join(" "), fill: plain(ink(lookOfLine(context, line).ink)).colour, opacity: ink("--band-of-line") });
+    return shape("polygon", { points: points.join(" "), fill: plain(ink(lookOfLine(context, line).ink)).colour, opacity: line.fill ?? ink("--band-of-line") });
   });
   const drawn = lines.flatMap((line, index) => {
     const look = lookOfLine(context, line);

@@ -27,6 +27,7 @@ interface Panel {
 const RUN: Panel[] = [
   { series: "ops_per_s", title: "Operations", unit: "per second, more is better", height: 190 },
   { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic, less is better", height: 170, logarithmic: true },
+  { series: "active_clients", title: "Active clients", unit: "by the plan", height: 100, optional: true },
   { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic, less is better", height: 140, logarithmic: true },
   { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
   { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
@@ -36,7 +37,7 @@ const RUN: Panel[] = [
   { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
   { series: "ctx_switches_per_s", title: "Context switches of the host", unit: "per second", height: 140, optional: true },
 ];
-const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((panel) =>
+const LOAD: Panel[] = RUN.filter(({ series }) => series !== "p99_ms" && series !== "active_clients").map((panel) =>
   panel.series === "ops_per_s"
     ? { ...panel, title: "Rows inserted" }
     : panel.series === "wkb_per_op"

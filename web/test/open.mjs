@@ -1,6 +1,6 @@
 // Opens pages for the tests. They need a page (RUMBA_PAGE=FILE, from
 // `cargo run -p rumba-report --example sample -- FILE`), and are skipped without it. `make web` makes it, with `ladder.html`,
-// `suite.html`, `proof.html` and `hour.html` in the same directory (the same command with a second argument).
+// `steps.html`, `suite.html`, `proof.html` and `hour.html` in the same directory (the same command with a second argument).
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

@@ -11,10 +11,11 @@ after(stop);
 
 const { file: ladder, skip } = pageOf("ladder");
 const { file: suite, skip: noSuite } = pageOf("suite");
+const { file: steps, skip: noSteps } = pageOf("steps");
 const SCREENS = [1280, 390].flatMap((width) => ["light", "dark"].map((colorScheme) => ({ colorScheme, viewport: { width, height: 900 } })));
 
-test("each view fits the screen and draws without an error, wide or narrow, light or dark", { skip: skip || noSuite }, async () => {
-  const views = [["sweep", altered(ladder, made.sweep)], ["search", altered(ladder, made.search)], ["scaling", ladder], ["multiples", suite]];
+test("each view fits the screen and draws without an error, wide or narrow, light or dark", { skip: skip || noSuite || noSteps }, async () => {
+  const views = [["steps", steps], ["sweep", altered(ladder, made.sweep)], ["search", altered(ladder, made.search)], ["scaling", ladder], ["multiples", suite]];
   for (const [id, file] of views) {
     for (const screen of SCREENS) {
       const { tab, problems } = await open(screen, "", file);
@@ -72,6 +73,31 @@ test("the ladder comes first: rates next to times, over clients that double", { 
   assert.equal(rate.y, time.y, "next to each other");
   await tab.locator("#scaling select").nth(1).selectOption("get_node");
   assert.match(await panels.nth(1).locator("h3").textContent(), /^99th percentile of get_node/);
+});
+
+test("clients in steps: each engine's throughput, times and waits by name over one time axis", { skip: noSteps }, async () => {
+  const { tab } = await open({}, "", steps);
+  assert.equal(await tab.locator("#steps h2").textContent(), "What happens as clients are added?");
+  assert.match(await tab.locator("main").textContent(), /1→16 clients/);
+  const blocks = await tab.locator("#steps .steps").evaluateAll((all) =>
+    all.map((block) => ({ engine: block.querySelector("h3").textContent, series: [...block.querySelectorAll(".panel")].map((panel) => panel.dataset.series), waits: [...block.querySelectorAll(".kinds li")].map((kind) => kind.textContent) })),
+  );
+  assert.deepEqual(blocks.map(({ engine, series }) => [engine, series]), ["innodb", "myrocks"].map((engine) => [engine, ["ops_per_s", "p99_ms", "waits"]]));
+  assert.deepEqual([blocks[0].waits.length, blocks[0].waits[0], blocks[0].waits.at(-1)], [7, "synch/sxlock/innodb/index_tree_rw_lock", "other"]);
+  assert.deepEqual(blocks[1].waits, ["stalls"], "an engine without wait events shows its classes");
+  const lefts = await tab.locator("#steps .panel .uplot .u-over").evaluateAll((all) => all.map((plot) => Math.round(plot.getBoundingClientRect().left)));
+  assert.ok(lefts.length === 6 && new Set(lefts).size === 1, `one time axis: ${lefts}`);
+  await tab.locator(".key button", { hasText: "myrocks" }).click();
+  assert.equal(await tab.locator("#steps .steps").count(), 1);
+  assert.equal(await tab.locator("#timeline [data-series=active_clients] canvas").count(), 1);
+  const { tab: without } = await open({}, "", ladder);
+  assert.equal(await without.locator("#steps, #timeline [data-series=active_clients]").count(), 0);
+});
+
+test("waits have the engine's own names, the largest apart and the others together", { skip: noSteps }, async () => {
+  const { tab } = await open({}, "", steps);
+  const pieces = await tab.locator("#contention table[aria-label$='own names'] tbody .piece").evaluateAll((all) => all.map(({ title }) => title.split(":")[0]));
+  assert.deepEqual([pieces.length, pieces[0], pieces.at(-1)], [7, "synch/sxlock/innodb/index_tree_rw_lock", "other"]);
 });
 
 test("a swept setting has a numeric axis, and shows crossings with their intervals", { skip }, async () => {

@@ -142,7 +142,7 @@ impl Watch for &Live {
             "trial",
             &json!({
                 "number": trial.number, "of": of, "engine": trial.engine.name, "clients": trial.clients,
-                "repeat": trial.repeat, "part": part, "left": left,
+                "with": trial.clients_in_words(), "repeat": trial.repeat, "part": part, "left": left,
             }),
         );
     }

@@ -6,6 +6,7 @@
 //! - `ladder`: several numbers of clients
 //! - `servers`: engines in servers
 //! - `suite`: tests of a suite
+//! - `steps`: numbers of clients that change within a trial
 //! - `proof`: an engine that was killed
 //! - `hour`: the largest page that must open at once; also prints how long it took to make
 #[path = "../tests/report/support/mod.rs"]
@@ -13,7 +14,7 @@ mod support;
 
 use std::time::Instant;
 
-use support::ladder::{hour, ladder, suite};
+use support::ladder::{hour, ladder, steps, suite};
 use support::proof::proof;
 use support::synthetic::{sample, servers};
 
@@ -24,6 +25,7 @@ fn main() -> std::io::Result<()> {
     let results = match which.as_deref() {
         Some("servers") => servers(),
         Some("suite") => suite(),
+        Some("steps") => steps(),
         Some("hour") => hour(),
         Some("proof") => proof(),
         Some(_) => ladder(),

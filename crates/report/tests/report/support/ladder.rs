@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::Gauge;
+use rumba_results::client_steps::ClientSteps;
 use rumba_results::engine_samples::EngineSample;
 use rumba_results::metric::Metric;
-use rumba_results::record::PhaseKind;
+use rumba_results::record::{Interval, PhaseKind};
 use rumba_results::results::Results;
 
 use super::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, SERVER_LSM, Shape, results};
@@ -31,6 +32,18 @@ const OF_LSM: &[Grows] = &[
     ("waited_stalls_us", 2.5),
 ];
 
+/// Waits by name; they also grow with the active clients.
+const EVENTS: &[Grows] = &[
+    ("wait_event_synch/sxlock/innodb/index_tree_rw_lock_us", 9.0),
+    ("wait_event_synch/mutex/innodb/trx_sys_mutex_us", 6.0),
+    ("wait_event_io/file/innodb/innodb_log_file_us", 4.0),
+    ("wait_event_synch/mutex/innodb/log_writer_mutex_us", 3.0),
+    ("wait_event_synch/rwlock/innodb/lock_sys_global_rw_lock_us", 2.0),
+    ("wait_event_synch/mutex/innodb/buf_pool_LRU_list_mutex_us", 1.5),
+    ("wait_event_synch/mutex/sql/LOCK_log_us", 1.0),
+    ("wait_event_io/file/innodb/innodb_data_file_us", 0.5),
+];
+
 const SEVENTH: Shape = Shape { name: "innodb[page_size=4k]", ops_per_s: 15_200.0, wkb_per_op: 7.1, ..SERVER_BTREE };
 const EIGHTH: Shape = Shape { name: "myrocks.none", ops_per_s: 13_300.0, size: 1540.0 * 1024.0 * 1024.0, ..SERVER_LSM };
 
@@ -38,7 +51,7 @@ const EIGHTH: Shape = Shape { name: "myrocks.none", ops_per_s: 13_300.0, size: 1
 pub fn ladder() -> Results {
     let plan = Plan { clients: &[1, 4, 16, 64], repeats: 4, loops: 3, loop_s: 40 };
     let mut results = results(&[SERVER_BTREE, SERVER_LSM, COPY_ON_WRITE], plan);
-    count(&mut results);
+    count(&mut results, &[]);
     for trial in results.trials.iter_mut().filter(|trial| trial.record.plan.engine.name == SERVER_LSM.name) {
         trial.record.plan.run.rate = Some(9_000.0);
     }
@@ -76,7 +89,30 @@ pub fn hour() -> Results {
     let plan = Plan { clients: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024], repeats: 1, loops: 12, loop_s: 300 };
     let shapes = [LSM, LSM_ZSTD, BTREE, COPY_ON_WRITE, SERVER_BTREE, SERVER_LSM, SEVENTH, EIGHTH];
     let mut results = results(&shapes, plan);
-    count(&mut results);
+    count(&mut results, &[]);
+    results
+}
+
+/// Two engines, two repeats: the number of active clients changes within each trial.
+pub fn steps() -> Results {
+    let plan = Plan { clients: &[16], repeats: 2, loops: 3, loop_s: 40 };
+    let mut results = results(&[SERVER_BTREE, SERVER_LSM], plan);
+    let steps = ClientSteps { points: vec![(0.0, 1), (30.0, 4), (60.0, 8), (90.0, 16)] };
+    for trial in &mut results.trials {
+        trial.record.plan.run.client_steps = Some(steps.clone());
+        let is_loop = |interval: &&Interval| matches!(interval.phase, PhaseKind::Loop(_));
+        let begun_s = trial.intervals.iter().find(is_loop).map_or(0.0, |first| first.start_s);
+        for interval in &mut trial.intervals {
+            if matches!(interval.phase, PhaseKind::Warmup | PhaseKind::Loop(_)) {
+                let from_s = interval.start_s - begun_s;
+                let active = steps.mean(from_s, from_s + interval.seconds);
+                interval.active_clients = Some(active);
+                interval.ops = (interval.ops as f64 * (active / 16.0).powf(0.7)) as u64;
+                interval.p99_ms = interval.p99_ms.map(|ms| ms * (active / 16.0).powf(0.5));
+            }
+        }
+    }
+    count(&mut results, EVENTS);
     results
 }
 
@@ -89,9 +125,10 @@ struct Growing {
 }
 
 impl Growing {
-    fn grow(&mut self, ops: u64, second: u64) {
+    fn grow(&mut self, ops: u64, second: u64, active: f64) {
         let of_lsm = self.name.starts_with("written_compaction") || self.name.starts_with("written_flush");
-        self.owed += ops as f64 * self.per_op;
+        let factor = if self.name.starts_with("wait_event") { active } else { 1.0 };
+        self.owed += ops as f64 * self.per_op * factor;
         if !of_lsm || second % 20 < 8 {
             (self.value, self.owed) = (self.value + self.owed, 0.0);
         }
@@ -100,11 +137,11 @@ impl Growing {
 
 /// Counters that grow with the operations, and waits that also grow with the clients: sampled each second, and at the
 /// ends of phases.
-fn count(results: &mut Results) {
+fn count(results: &mut Results, of_btree: &[Grows]) {
     for trial in &mut results.trials {
         let grows = match trial.record.plan.engine.engine.as_str() {
-            "innodb" => OF_BTREE,
-            "rocksdb" | "myrocks" => OF_LSM,
+            "innodb" => [OF_BTREE, of_btree].concat(),
+            "rocksdb" | "myrocks" => OF_LSM.to_vec(),
             _ => continue,
         };
         let clients = f64::from(trial.record.plan.clients);
@@ -116,7 +153,8 @@ fn count(results: &mut Results) {
         for interval in &trial.intervals {
             let second = interval.start_s as u64;
             let ops = if interval.phase == PhaseKind::Load { 0 } else { interval.ops };
-            counters.iter_mut().for_each(|counter| counter.grow(ops, second));
+            let active = interval.active_clients.unwrap_or(1.0);
+            counters.iter_mut().for_each(|counter| counter.grow(ops, second, active));
             let end_s = interval.start_s + interval.seconds;
             if matches!(interval.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_)) {
                 let loaded = end_s / (trial.record.phases[0].start_s + trial.record.phases[0].seconds);
