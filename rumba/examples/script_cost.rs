@@ -18,9 +18,10 @@ use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_protocol_mysql::{Address, Secret, SessionOptions, Target, Tls, WireSession};
 use rumba_workload_sysbench::cli::options::{Kind, OptionInfo};
+use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Rank, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
-use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
+use rumba_workload_sysbench::setup::{Events, Measures, OptionValue, Script, Setup};
 use rumba_workload_sysbench::{Interpreter, ScriptClient};
 
 struct Socket {
@@ -72,6 +73,10 @@ impl Pace for Counted {
 
     fn start(&mut self, kind: OpKind) {
         self.pace.start(kind);
+    }
+
+    fn set_kind(&mut self, kind: OpKind) {
+        self.pace.set_kind(kind);
     }
 
     fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
@@ -134,7 +139,7 @@ impl ScriptInvocation<'_> {
 
     /// It, with the script's own options.
     pub fn setup(&self) -> Result<Arc<Setup>, String> {
-        let setup = |options| {
+        let setup = |options, measures| {
             let begins = self.begins.iter().map(|&sql| sql.to_owned()).collect();
             Arc::new(Setup {
                 script: Script::Named(self.script.to_owned()),
@@ -144,6 +149,7 @@ impl ScriptInvocation<'_> {
                 version: "1.1.0".to_owned(),
                 luajit_command: None,
                 is_quiet: true,
+                measures,
                 host: Arc::new(Socket { path: self.socket.to_owned(), begins }),
                 seed: 1,
                 shapes: Shapes::default(),
@@ -152,12 +158,14 @@ impl ScriptInvocation<'_> {
             })
         };
         // Its own options with their defaults.
-        let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
+        let loaded = Interpreter::new(&setup(Vec::new(), Measures::default()), 0, Arc::default());
+        let loaded = loaded.map_err(|error| error.to_string())?;
         let declared = loaded.declared().map_err(|error| error.to_string())?;
+        let measures = loaded.measures().map_err(|error| error.to_string())?;
         let own = declared.into_iter().map(|option| (option.key(), value(&option)));
         let requested = [("threads", 1.0)].into_iter().chain(self.options.iter().copied());
         let requested = requested.map(|(name, number)| (name.to_owned(), OptionValue::Number(number)));
-        Ok(setup(own.chain(requested).collect()))
+        Ok(setup(own.chain(requested).collect(), measures))
     }
 
     /// A client of it, its `thread_init` done.
@@ -168,6 +176,10 @@ impl ScriptInvocation<'_> {
 
 /// Runs this many events.
 pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
-    let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
-    block_on(ScriptInvocation::run(socket, script).client()?.run(&mut pace)).map_err(|error| error.to_string())
+    let setup = ScriptInvocation::run(socket, script).setup()?;
+    let measures = &setup.measures;
+    let (kinds, counters) = (1 + measures.operations.len(), Counters::with_own(measures.counters.len()));
+    let mut client = ScriptClient::new(&setup, 0, Arc::new(counters)).map_err(|error| error.to_string())?;
+    let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(kinds))), left };
+    block_on(client.run(&mut pace)).map_err(|error| error.to_string())
 }

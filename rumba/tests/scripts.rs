@@ -18,6 +18,8 @@ mod handles;
 mod laws;
 #[path = "scripts/left.rs"]
 mod left;
+#[path = "scripts/measures.rs"]
+mod measures;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -33,7 +35,7 @@ use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Driver, Host, Rank, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
-use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
+use rumba_workload_sysbench::setup::{Events, Measures, OptionValue, Script, Setup};
 use rumba_workload_sysbench::stopwatch::Stopwatch;
 use rumba_workload_sysbench::{Interpreter, ScriptClient, ScriptError};
 
@@ -76,6 +78,8 @@ struct Count {
     left: u64,
     ops: u64,
     retries: u32,
+    /// The type of each operation.
+    kinds: Vec<OpKind>,
 }
 
 impl Pace for Count {
@@ -87,7 +91,8 @@ impl Pace for Count {
 
     fn start(&mut self, _kind: OpKind) {}
 
-    fn done(&mut self, _kind: OpKind, op: Op) -> u64 {
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
+        self.kinds.push(kind);
         self.ops += 1;
         self.retries += op.retries;
         0
@@ -116,6 +121,7 @@ impl Run {
             version: "1.1.0".into(),
             luajit_command: None,
             is_quiet: false,
+            measures: Measures::default(),
             host: self.host.clone(),
             seed: 1,
             shapes: Shapes::default(),

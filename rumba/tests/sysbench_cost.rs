@@ -36,6 +36,25 @@ fn events(dir: &Path, events: u64, script: &str) {
     script_cost::run(dir.join("s").to_str().unwrap(), events, script).unwrap();
 }
 
+/// A point select that names its operation, and counts.
+const MEASURED: &str = "
+rumba.operations, rumba.counters = { 'even', 'odd' }, { 'rows' }
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   stmt = con:prepare('SELECT c FROM sbtest1 WHERE id = ?')
+   id = stmt:bind_create(sysbench.sql.type.INT)
+   stmt:bind_param(id)
+end
+function event()
+   local number = sysbench.rand.uniform(1, 100)
+   if number % 2 == 0 then rumba.op('even') else rumba.op('odd') end
+   id:set(number)
+   stmt:execute()
+   rumba.count('rows', number)
+   rumba.logical_bytes(number)
+end
+";
+
 #[test]
 fn an_event_of_a_script_allocates_nothing() {
     const FEW: u64 = 2_000;
@@ -44,7 +63,9 @@ fn an_event_of_a_script_allocates_nothing() {
     const TRIES: usize = 16;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
+    let measured = dir.path().join("measured.lua");
+    std::fs::write(&measured, MEASURED).unwrap();
+    for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write", measured.to_str().unwrap()] {
         // LuaJIT's allocations come from a separate memory.
         let allocated = || allocations::count() + memory::given();
         let cost = |count| {

@@ -6,6 +6,8 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "sysbench_workload/measures.rs"]
+mod measures;
 
 use std::process::{Command, Output};
 

@@ -157,6 +157,7 @@ function costSection(context: Context): HTMLElement {
     spreadTable(context, COST, (row) => row.run),
     growthTable(context),
     writtenTable(context),
+    tallyTable(context),
     debtTable(context),
   );
 }
@@ -207,6 +208,22 @@ function writtenTable(context: Context): HTMLElement | null {
     h("summary", {}, "What was written, by the engines' own counters"),
     h("p", { class: "about" }, "From the start of the warmup to the end of the drain, per operation of warmup and loops."),
     figureTable(context, "written", counted, (row) => row.run),
+  );
+}
+
+/** The workload's own counters, which make metrics such as `rows_counted_per_op`. */
+function tallyTable(context: Context): HTMLElement | null {
+  const columns = context.data.metrics.flatMap(({ name }): Column[] => {
+    const [, counter, per] = /^(.+)_counted_per_(op|s)$/.exec(name) ?? [];
+    return counter === undefined ? [] : [{ head: counter.replaceAll("_", " "), metric: name, unit: `per ${per}` }];
+  });
+  if (columns.length === 0) return null;
+  return h(
+    "details",
+    { class: "tallies" },
+    h("summary", {}, "What the workload counted"),
+    h("p", { class: "about" }, "The workload's own counters, such as a script's rumba.count, per operation and per second of all loops."),
+    figureTable(context, "tallies", columns, (row) => row.run),
   );
 }
 

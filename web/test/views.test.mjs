@@ -127,6 +127,20 @@ test("negative growth has a unit, no bar and no ratio, and unpaid debt has a war
   assert.match(await growth.locator(".concerns").textContent(), /debt-unpaid/);
 });
 
+test("a workload's own counters are shown per operation and per second", { skip }, async () => {
+  const { tab: before } = await open({}, "", ladder);
+  assert.equal(await before.locator("#cost .tallies").count(), 0);
+  const { tab } = await open({}, "", altered(ladder, (data) => {
+    for (const [name, unit, median] of [["rows_read_counted_per_op", "1/op", 20.5], ["rows_read_counted_per_s", "1/s", 4100]]) {
+      data.metrics.push({ name, unit, better: "neither", help: "" });
+      for (const { run } of data.summary.rows) run.metrics[name] = { median, values: [median], spread: null };
+    }
+  }));
+  const tallies = tab.locator("#cost .tallies");
+  assert.deepEqual(await tallies.locator("thead th").allTextContents(), ["engine", "rows readper op", "rows readper s"]);
+  assert.deepEqual((await tallies.locator("td .value").allTextContents()).slice(0, 2), ["20.5", "4,100"]);
+});
+
 test("the ladder's band is the exact interval for four repeats, else their range", { skip }, async () => {
   const { tab } = await open({}, "", ladder);
   const about = (on) => on.locator("#scaling > .about").first().textContent();

@@ -58,6 +58,9 @@ pub trait Pace: Send {
     /// The operation of this type has been drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
 
+    /// The operation in progress turns out to be of this type. Its end has to name the same one.
+    fn set_kind(&mut self, _kind: OpKind) {}
+
     /// The statements of the operation that is about to end, including those of its retries.
     fn statements(&mut self, _kind: OpKind, _statements: StatementCounts) {}
 

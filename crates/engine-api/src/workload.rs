@@ -269,6 +269,12 @@ pub trait Bound: Send + Sync {
         None
     }
 
+    /// Totals so far of the workload's own counters, of all loaders and clients of this process; empty if it has none.
+    /// They only grow.
+    fn counted(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
     /// This process's knowledge of the database beyond the settings: counts from the loaders, by name. No loader or
     /// client is at work.
     fn state(&self) -> State;

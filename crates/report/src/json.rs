@@ -12,6 +12,7 @@ use rumba_results::metric::Metric;
 use rumba_results::prices::PRICED;
 use rumba_results::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_results::results::Results;
+use rumba_results::tally::tallies_of_record;
 use rumba_results::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -246,10 +247,10 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
     }
 }
 
-/// The names of the metrics that include deferred work, of those made from the engine's counters, and of those that the
-/// workload reports.
+/// The names of the metrics that include deferred work, of those made from counters of the engine and of the workload,
+/// and of those that the workload reports.
 pub fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
-    let by_rule = metrics_of_record(record).into_iter().chain(record.rates());
+    let by_rule = metrics_of_record(record).into_iter().chain(record.rates()).chain(tallies_of_record(record));
     let is_priced = record.plan.run.prices.is_some();
     let listed = CHARGED.iter().map(|info| info.name).filter(move |name| is_priced || !PRICED.contains(name));
     listed.map(str::to_owned).chain(by_rule)

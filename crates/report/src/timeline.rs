@@ -258,6 +258,7 @@ mod tests {
             retries: 0,
             statements: None,
             counts: BTreeMap::new(),
+            counted: BTreeMap::new(),
             p50_ms: Metric::Value(0.5),
             p99_ms: Metric::Value(1.0),
             max_ms: Metric::Value(2.0),

@@ -24,6 +24,7 @@ use crate::record::Status;
 pub use crate::remark::{About, Remark, TrialName};
 use crate::search::Searched;
 use crate::starts::{Scope, Starts};
+use crate::tally::tally_info;
 use crate::written::WrittenChange;
 
 /// The description of a metric of a phase or of a whole trial; for metrics by rule, that of the rule.
@@ -32,15 +33,15 @@ pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
     listed.or_else(|| info_by_rule(name))
 }
 
-/// The metrics among figures that follow a rule instead of being listed, with their description: the engine's counters,
-/// and the workload's rates.
+/// The metrics among figures that follow a rule instead of being listed, with their description: the counters of the
+/// engine and of the workload, and the workload's rates.
 pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'static MetricInfo)> {
     let names = figures.metrics.keys().map(String::as_str);
     names.filter_map(|name| Some((name, info_by_rule(name)?)))
 }
 
 fn info_by_rule(name: &str) -> Option<&'static MetricInfo> {
-    rule_of(name).map(|rule| &rule.info).or_else(|| rate_info(name))
+    rule_of(name).map(|rule| &rule.info).or_else(|| rate_info(name)).or_else(|| tally_info(name))
 }
 
 /// One type of operation over the repeats.
@@ -97,7 +98,7 @@ pub struct PhaseFigures {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// By the metric's stable name. From [`CHARGED`], the load has `…_with_settle`, and the loops have `…_with_drain`
-    /// and the metrics made from the engine's counters ([`crate::counted`]).
+    /// and the metrics made from counters of the engine ([`crate::counted`]) and of the workload ([`crate::tally`]).
     pub metrics: BTreeMap<String, Figure>,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpFigures>,

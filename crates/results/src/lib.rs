@@ -39,6 +39,7 @@ pub mod spent;
 pub mod starts;
 pub mod statements;
 pub mod suspension;
+pub mod tally;
 pub mod waits;
 pub mod warning;
 pub mod written;

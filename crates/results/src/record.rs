@@ -146,6 +146,9 @@ pub struct Interval {
     pub statements: Option<StatementTotals>,
     /// Per type of operation: operations that ended in it.
     pub counts: BTreeMap<String, u64>,
+    /// The workload's own counters, by name: their growth in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// Median response time over all types, milliseconds.
     pub p50_ms: Metric,
     /// 99th percentile of the response time over all types, milliseconds.
@@ -187,6 +190,9 @@ pub struct PhaseRecord {
     /// kind on, they count as `others`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conflicts: BTreeMap<String, u64>,
+    /// The workload's own counters, by name: their growth in the phase.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// Operations of the phase that had not ended with it; only for the last loop, and for all loops together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,

@@ -6,6 +6,7 @@ use rumba_results::host_cpu::host_cpu_s;
 use rumba_results::metric::{Metric, without_logs};
 use rumba_results::prices::Usage;
 use rumba_results::record::{PhaseKind, PhaseRecord, Record, Spent};
+use rumba_results::tally;
 
 use crate::search::DISTURBING;
 
@@ -83,6 +84,7 @@ pub fn charged_run(record: &Record) -> Charged {
         Some((metric, counted))
     }));
     charged.extend(rates(record));
+    charged.extend(tallies(record));
     let costs = costs(record, &charged);
     charged.extend(costs);
     charged
@@ -152,6 +154,17 @@ fn rates(record: &Record) -> Charged {
         all.push((rate.name.to_string(), per_minute));
     }
     all
+}
+
+/// The workload's own counters, per operation and per second.
+fn tallies(record: &Record) -> Charged {
+    let Some(loops) = ended(record, PhaseKind::Loops) else { return Vec::new() };
+    let of_counter = |(name, count): (&String, &u64)| {
+        let count = Metric::Value(*count as f64);
+        let [per_op, per_s] = tally::metrics_of(name);
+        [(per_op, count.per(loops.ops as f64, "operations")), (per_s, count.per(loops.seconds, "time passed"))]
+    };
+    loops.counted.iter().flat_map(of_counter).collect()
 }
 
 /// A working day, by the specification that defines such rates.

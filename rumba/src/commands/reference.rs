@@ -12,6 +12,7 @@ use rumba_results::comparison::CHARGED;
 use rumba_results::counted::{WAITED, WRITTEN};
 use rumba_results::metric::{Better, METRICS, MetricInfo};
 use rumba_results::rate::{RATE, RATE_GROWTH, RATE_GROWTH_8H, RATE_PERCENT};
+use rumba_results::tally::{PER_OP, PER_S};
 use rumba_results::warning::{Rank, WARNINGS};
 
 use crate::cli::Cli;
@@ -66,7 +67,7 @@ fn metrics() -> String {
                  response time of one type of operation.";
     let mut text = head("Metrics", about);
     text += "\n| metric | unit | better | meaning |\n|---|---|---|---|\n";
-    let by_rule = [&WRITTEN.info, &WAITED.info, &RATE, &RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
+    let by_rule = [&WRITTEN.info, &WAITED.info, &RATE, &RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H, &PER_OP, &PER_S];
     METRICS.iter().chain(CHARGED).chain(by_rule).for_each(|info| text += &metric(info));
     text
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use rumba_engine_api::conflict::tried_again;
 use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::Answer;
-use rumba_engine_api::worker::{Op, Pace};
+use rumba_engine_api::worker::{Op, OpKind, Pace};
 
 use crate::counters::{Counter, Counters, counts_since};
 use crate::fiber::{Waits, wait_alone};
@@ -17,8 +17,8 @@ use crate::host::Host;
 use crate::random::Random;
 use crate::setup::{Events, Setup};
 
-/// The only operation type of a script.
-const EVENT: usize = 0;
+/// The operation type of a statement of a load, and of an event that its script has not named.
+const EVENT: OpKind = 0;
 
 /// The program's side of a client.
 pub(crate) struct ClientContext {
@@ -31,7 +31,8 @@ pub(crate) struct ClientContext {
     pace: Cell<Option<NonNull<dyn Pace>>>,
     /// How often the current event was restarted.
     restarts: Cell<u32>,
-    is_in_event: Cell<bool>,
+    /// The type of the event under way.
+    event: Cell<Option<OpKind>>,
     /// The statement counts when the last event ended.
     before_event: Cell<[u64; 3]>,
     /// Statements are operations of a load.
@@ -49,7 +50,7 @@ impl ClientContext {
             waits: Cell::new(null()),
             pace: Cell::new(None),
             restarts: Cell::new(0),
-            is_in_event: Cell::new(false),
+            event: Cell::new(None),
             before_event: Cell::default(),
             is_load: Cell::new(false),
         }
@@ -70,7 +71,7 @@ impl ClientContext {
 
     /// Leaves an event unfinished, if one is under way.
     pub(crate) fn give_event_up(&self) {
-        if let Some(mut pace) = self.pace.get().filter(|_| self.is_in_event.replace(false)) {
+        if let Some(mut pace) = self.pace.get().filter(|_| self.event.take().is_some()) {
             // SAFETY: the pace lives as long as the work, and only this client uses it.
             unsafe { pace.as_mut() }.given_up();
         }
@@ -172,7 +173,7 @@ impl ClientContext {
         if !self.wait(|context| pace.poll_turn(context)) {
             return Err(EngineError::failed("prepare", "the load was ended before the script had done"));
         }
-        self.is_in_event.set(true);
+        self.event.set(Some(EVENT));
         self.before_event.set(self.counters.statements());
         pace.start(EVENT);
         Ok(())
@@ -200,7 +201,7 @@ impl ClientContext {
 
     fn load_done(&self, rows: u64) {
         let Some(mut pace) = self.pace.get() else { return };
-        if self.is_in_event.replace(false) {
+        if self.event.take().is_some() {
             // SAFETY: as above.
             let pace = unsafe { pace.as_mut() };
             pace.statements(EVENT, counts_since(self.counters.statements(), self.before_event.get()));
@@ -218,27 +219,61 @@ impl ClientContext {
 
     /// Whether an event is under way.
     pub(crate) fn is_in_event(&self) -> bool {
-        self.is_in_event.get()
+        self.event.get().is_some()
     }
 
     pub(crate) fn event_start(&self) {
         let Some(mut pace) = self.pace.get() else { return };
         self.restarts.set(0);
-        self.is_in_event.set(true);
+        self.event.set(Some(EVENT));
         // SAFETY: as above.
         unsafe { pace.as_mut() }.start(EVENT);
     }
 
+    /// The number of an operation that the script declares, from 1; 0 if its operations are not measured.
+    pub(crate) fn operation(&self, name: &[u8]) -> u32 {
+        number(&self.setup.borrow().measures.operations, name)
+    }
+
+    /// The number of a counter that the script declares, from 1; 0 if it is not measured.
+    pub(crate) fn counter(&self, name: &[u8]) -> u32 {
+        number(&self.setup.borrow().measures.counters, name)
+    }
+
+    /// The event under way is an operation of this number; without an event, nothing happens.
+    pub(crate) fn name_event(&self, operation: u32) {
+        let Some(mut pace) = self.pace.get().filter(|_| !self.is_load.get() && self.is_in_event()) else { return };
+        let kind = EVENT + operation as OpKind;
+        self.event.set(Some(kind));
+        // SAFETY: as above.
+        unsafe { pace.as_mut() }.set_kind(kind);
+    }
+
+    /// Adds to the script's counter of this number.
+    pub(crate) fn add_to_counter(&self, counter: u32, number: u64) {
+        self.counters.count_own(counter as usize, number);
+    }
+
+    /// The script has written this many bytes of keys and payloads, or has removed them.
+    pub(crate) fn add_logical_bytes(&self, bytes: i64) {
+        self.counters.declare_bytes(bytes);
+    }
+
     pub(crate) fn event_stop(&self) {
         let Some(mut pace) = self.pace.get() else { return };
-        if self.is_in_event.replace(false) {
+        if let Some(kind) = self.event.take() {
             let op = Op { rows: 0, retries: self.restarts.get(), failed: false };
             let counts = self.counters.statements();
             let statements = counts_since(counts, self.before_event.replace(counts));
             // SAFETY: as above.
             let pace = unsafe { pace.as_mut() };
-            pace.statements(EVENT, statements);
-            self.counters.event(pace.done(EVENT, op));
+            pace.statements(kind, statements);
+            self.counters.event(pace.done(kind, op));
         }
     }
+}
+
+/// The position of a name, from 1; 0 if it is none of them.
+fn number(names: &[String], name: &[u8]) -> u32 {
+    names.iter().position(|known| known.as_bytes() == name).map_or(0, |place| place as u32 + 1)
 }

@@ -1,7 +1,7 @@
 //! Per-client counters: events and their times, statements by kind, errors and reconnects.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use rumba_engine_api::worker::StatementCounts;
@@ -53,6 +53,11 @@ pub struct Counters {
     not_found: AtomicU64,
     /// Whether a load has written rows whose bytes are not in [`Counter::BytesWritten`].
     wrote_uncounted: AtomicBool,
+    /// The script's own counters, in the order of their declaration.
+    own: Box<[AtomicU64]>,
+    /// The logical bytes that the script declares, and whether it declares any.
+    declared_bytes: AtomicI64,
+    declares_bytes: AtomicBool,
     /// Errors after which events were restarted, by the engine's error code.
     errors: Mutex<BTreeMap<String, u64>>,
 }
@@ -71,6 +76,36 @@ pub struct EventTimes {
 }
 
 impl Counters {
+    /// Counters with this many of the script's own.
+    pub fn with_own(counters: usize) -> Self {
+        Self { own: (0..counters).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
+    }
+
+    /// Adds to the script's own counter of this number, from 1. Only the client's own thread calls this.
+    #[inline]
+    pub fn count_own(&self, counter: usize, number: u64) {
+        if let Some(cell) = counter.checked_sub(1).and_then(|place| self.own.get(place)) {
+            add(cell, number);
+        }
+    }
+
+    /// The script's own counters so far.
+    pub fn own(&self) -> impl Iterator<Item = u64> {
+        self.own.iter().map(|cell| cell.load(Relaxed))
+    }
+
+    /// Adds to the logical bytes that the script declares. Only the client's own thread calls this.
+    #[inline]
+    pub fn declare_bytes(&self, bytes: i64) {
+        self.declared_bytes.store(self.declared_bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
+        self.declares_bytes.store(true, Relaxed);
+    }
+
+    /// The logical bytes that the script has declared so far; `None` if it declares none.
+    pub fn declared_bytes(&self) -> Option<i64> {
+        self.declares_bytes.load(Relaxed).then(|| self.declared_bytes.load(Relaxed))
+    }
+
     /// Counts one. Only the client's own thread calls this.
     #[inline]
     pub fn count(&self, counter: Counter) {

@@ -7,6 +7,7 @@ use mlua::{Table, Value};
 use crate::cli::options::{Kind, OptionInfo};
 use crate::failure::ScriptError;
 use crate::interpreter::Interpreter;
+use crate::setup::Measures;
 
 impl Interpreter {
     /// The options that the script declares, by name.
@@ -69,6 +70,17 @@ impl Interpreter {
         let tests: Table = suite.get("tests").map_err(reported)?;
         let tests = tests.sequence_values::<String>().collect::<mlua::Result<Vec<String>>>().map_err(reported)?;
         Ok(Some((option, tests)))
+    }
+
+    /// The operations and counters that the script declares: `rumba.operations = { "browse", "checkout" }`.
+    ///
+    /// # Errors
+    /// A mistake in one of these lists.
+    pub fn measures(&self) -> Result<Measures, ScriptError> {
+        let rumba: Value = self.lua().globals().raw_get("rumba").map_err(reported)?;
+        let Value::Table(rumba) = rumba else { return Ok(Measures::default()) };
+        let names = |list: &str| names(list, rumba.raw_get(list).map_err(reported)?);
+        Ok(Measures { operations: names("operations")?, counters: names("counters")? })
     }
 
     /// Runs a command; returns whether it succeeded.
@@ -153,6 +165,38 @@ fn one(name: &str, definition: &Table) -> Result<OptionInfo, ScriptError> {
         _ => None,
     };
     Ok(OptionInfo::of_script(name, &help, kind, default.as_deref()))
+}
+
+/// The most names in a list. Each operation has histograms on every thread.
+const MOST_NAMES: usize = 32;
+
+/// The operation type of events that a script has not named.
+pub(crate) const EVENT: &str = "event";
+
+/// The names in `rumba.operations` or `rumba.counters`, which are also parts of the names of metrics.
+fn names(list: &str, value: Value) -> Result<Vec<String>, ScriptError> {
+    let mistake = |problem: &str| wrong(&format!("rumba.{list}: {problem}"));
+    let table = match value {
+        Value::Nil => return Ok(Vec::new()),
+        Value::Table(table) => table,
+        other => return Err(mistake(&format!("a list of names, not a {}", other.type_name()))),
+    };
+    let names: mlua::Result<Vec<String>> = table.sequence_values::<String>().collect();
+    let names = names.map_err(|_| mistake("every name must be a string"))?;
+    if names.len() > MOST_NAMES {
+        return Err(mistake(&format!("{} names; at most {MOST_NAMES} are possible", names.len())));
+    }
+    for (place, name) in names.iter().enumerate() {
+        let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if !name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()) || !name.bytes().all(is_inside) {
+            let rule = "use lower-case letters, digits and underscores, and begin with a letter";
+            return Err(mistake(&format!("invalid name '{name}'; {rule}")));
+        }
+        if name == EVENT || names[..place].contains(name) {
+            return Err(mistake(&format!("'{name}' is already taken; use another name")));
+        }
+    }
+    Ok(names)
 }
 
 /// The kind for a number of api.lua's `ARG_…`.

@@ -66,6 +66,13 @@ struct Interface {
     alert: unsafe extern "C" fn(*const Handles, *const u8, usize),
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
+    measures: unsafe extern "C" fn() -> *const c_char,
+    // `rumba_measures` of measures.lua, which adds to `rumba_interface`.
+    operation: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
+    counter: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
+    name_event: unsafe extern "C" fn(*const Handles, u32),
+    add_to_counter: unsafe extern "C" fn(*const Handles, u32, f64),
+    add_logical_bytes: unsafe extern "C" fn(*const Handles, f64),
 }
 
 type Draw = unsafe extern "C" fn(*const Handles, u32, u32) -> u32;
@@ -117,6 +124,12 @@ static INTERFACE: Interface = Interface {
     alert,
     seldom,
     legacy,
+    measures,
+    operation,
+    counter,
+    name_event,
+    add_to_counter,
+    add_logical_bytes,
 };
 
 /// The address of the function table.
@@ -358,4 +371,29 @@ unsafe extern "C" fn seldom() -> *const c_char {
 /// The text of the functions from before 1.0, also loaded on demand.
 unsafe extern "C" fn legacy() -> *const c_char {
     concat!(include_str!("lua/legacy.lua"), "\0").as_ptr().cast()
+}
+
+/// The text of the script's own measurements, also loaded on demand.
+unsafe extern "C" fn measures() -> *const c_char {
+    concat!(include_str!("lua/measures.lua"), "\0").as_ptr().cast()
+}
+
+unsafe extern "C" fn operation(client: *const Handles, name: *const u8, length: usize) -> u32 {
+    unsafe { (*client).context.operation(from_raw_parts(name, length)) }
+}
+
+unsafe extern "C" fn counter(client: *const Handles, name: *const u8, length: usize) -> u32 {
+    unsafe { (*client).context.counter(from_raw_parts(name, length)) }
+}
+
+unsafe extern "C" fn name_event(client: *const Handles, operation: u32) {
+    unsafe { &(*client).context }.name_event(operation);
+}
+
+unsafe extern "C" fn add_to_counter(client: *const Handles, counter: u32, number: f64) {
+    unsafe { &(*client).context }.add_to_counter(counter, number as u64);
+}
+
+unsafe extern "C" fn add_logical_bytes(client: *const Handles, bytes: f64) {
+    unsafe { &(*client).context }.add_logical_bytes(bytes as i64);
 }

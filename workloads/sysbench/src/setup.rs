@@ -74,6 +74,15 @@ impl Events {
     }
 }
 
+/// The names of a script's own measurements, as it declares them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measures {
+    /// The types of its operations, without `event`.
+    pub operations: Vec<String>,
+    /// Its counters.
+    pub counters: Vec<String>,
+}
+
 /// A run of a script.
 #[derive(Clone)]
 pub struct Setup {
@@ -91,6 +100,8 @@ pub struct Setup {
     pub luajit_command: Option<String>,
     /// Whether the script's output is dropped.
     pub is_quiet: bool,
+    /// The script's measurements that are recorded: those that it declares, in an experiment; none elsewhere.
+    pub measures: Measures,
     /// The program that runs the script.
     pub host: Arc<dyn Host>,
     /// The seed of all that is drawn.

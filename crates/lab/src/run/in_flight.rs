@@ -70,6 +70,12 @@ impl InFlight {
         self.stage.store(OPERATION, Ordering::Release);
     }
 
+    /// Its operation turns out to be of this type.
+    #[inline]
+    pub fn set_kind(&self, kind: OpKind) {
+        self.kind.store(kind as u32, Ordering::Relaxed);
+    }
+
     /// It has counted its operation.
     #[inline]
     pub fn has_nothing(&self) {

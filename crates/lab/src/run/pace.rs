@@ -257,6 +257,11 @@ impl Pace for ClientPace {
     }
 
     #[inline]
+    fn set_kind(&mut self, kind: OpKind) {
+        self.in_flight.set_kind(kind);
+    }
+
+    #[inline]
     fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
         self.cells.statements(kind, statements);
     }

@@ -13,7 +13,7 @@ use rumba_results::statements::StatementTotals;
 
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
 use super::pending_stats::{Answer, debt};
-use super::span::{Span, interval_end, is_run, ops};
+use super::span::{Span, growth, interval_end, is_run, ops};
 use super::suspended::{Piece, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, OtherProcesses, Reading, ThreadSwitches, allocated, data_dir};
@@ -59,6 +59,7 @@ fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Int
         retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
         statements: StatementTotals::counted(counts.statements()),
         counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_string(), kind.count)).collect(),
+        counted: BTreeMap::new(),
         p50_ms: responses.p50_ms,
         p99_ms: responses.p99_ms,
         max_ms: responses.max_ms,
@@ -74,8 +75,9 @@ impl Trial<'_> {
         let debt_start = debt(&self.instance);
         self.take_in_processes();
         let (switches, other_processes) = (self.switches(phase), self.meters.other_processes());
-        let first = self.meters.read();
-        self.begun(phase, Instant::now(), first, switches, other_processes, debt_start)
+        let (first, counted) = (self.meters.read(), self.bound.counted());
+        let span = self.begun(phase, Instant::now(), first, switches, other_processes, debt_start);
+        Span { counted: [counted.clone(), counted], ..span }
     }
 
     /// A span that began at this time, with the readings of that time.
@@ -94,6 +96,7 @@ impl Trial<'_> {
             ended: started,
             last: first.clone(),
             first,
+            counted: Default::default(),
             switches: [switches, Err(CUT_OFF.to_owned())],
             other_processes: [other_processes, Err(CUT_OFF.to_owned())],
             debt_start,
@@ -123,7 +126,10 @@ impl Trial<'_> {
         self.watch_processes();
         let ([_, switches], [_, other_processes]) = (before.switches.clone(), before.other_processes.clone());
         // A backlog has no value for deferred work: open operations may block the engine's answer.
-        self.begun(phase, before.ended, before.last.clone(), switches, other_processes, before.debt_end.clone())
+        let (last, debt) = (before.last.clone(), before.debt_end.clone());
+        let [_, counted] = before.counted.clone();
+        let span = self.begun(phase, before.ended, last, switches, other_processes, debt);
+        Span { counted: [counted.clone(), counted], ..span }
     }
 
     /// Begins a span of work that is no client operation, at the end of a span or now. The engine's activity between
@@ -244,11 +250,12 @@ impl Trial<'_> {
     /// which has the counts.
     fn tick(&mut self, span: &mut Span, infos: &Ops, counts: &Counts, second: Duration) {
         let now = Instant::now();
-        let reading = self.meters.read();
+        let (reading, totals) = (self.meters.read(), self.bound.counted());
         let spent = reading.since(&span.last);
+        let grown = growth(&span.counted[1], &totals);
         let (pieces, counted) = pieces(span.ended, now, second, |from, until| self.suspended_s(from, until));
         span.add(infos, counts);
-        (span.ended, span.last) = (now, reading);
+        (span.ended, span.last, span.counted[1]) = (now, reading, totals);
         for (number, piece) in pieces.iter().enumerate() {
             let start_s = self.since_epoch_s(piece.from);
             let active_clients = self.active_clients(span.phase, piece);
@@ -260,7 +267,8 @@ impl Trial<'_> {
             let seconds = piece.until.saturating_duration_since(piece.from).as_secs_f64();
             let interval = interval(span.phase, infos, counts, spent.clone());
             let suspended_s = piece.suspended_s;
-            let interval = Interval { start_s, seconds, suspended_s, active_clients, ..interval };
+            let interval = Interval { active_clients, counted: grown.clone(), ..interval };
+            let interval = Interval { start_s, seconds, suspended_s, ..interval };
             self.emit(Event::Interval(Box::new(interval)));
             let histograms = stats::encode(infos, counts);
             if !histograms.is_empty() {
@@ -379,6 +387,7 @@ impl Trial<'_> {
             ops,
             op_types,
             conflicts,
+            counted: growth(&span.counted[0], &span.counted[1]),
             complete,
             suspended: span.suspended.clone(),
             backlog: span.tail.as_ref().map(Tail::reported),

@@ -1,5 +1,6 @@
 //! A span of a trial: its counts, and the hardware spent in it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::Gauge;
@@ -24,6 +25,8 @@ pub struct Span {
     pub(super) ended: Instant,
     pub(super) first: Reading,
     pub(super) last: Reading,
+    /// The workload's own counters at both ends.
+    pub(super) counted: [BTreeMap<String, u64>; 2],
     /// Context switches of a server's threads at both ends.
     pub(super) switches: [Result<ThreadSwitches, String>; 2],
     /// The CPU of other processes, at both ends.
@@ -97,9 +100,11 @@ impl Span {
             self.add(infos, counts);
         }
         let [first, _] = self.switches.clone();
+        let [counted_first, _] = self.counted.clone();
         Span {
             ended: next.ended,
             last: next.last.clone(),
+            counted: [counted_first, next.counted[1].clone()],
             switches: [first, next.switches[1].clone()],
             other_processes: [self.other_processes[0].clone(), next.other_processes[1].clone()],
             tail: next.tail.clone(),
@@ -138,6 +143,12 @@ impl Span {
         }
         Metric::from(last.since(first) as f64)
     }
+}
+
+/// The growth of a workload's own counters between two readings.
+pub(super) fn growth(first: &BTreeMap<String, u64>, last: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let before = |name: &String| first.get(name).copied().unwrap_or_default();
+    last.iter().map(|(name, count)| (name.clone(), count.saturating_sub(before(name)))).collect()
 }
 
 /// The end of the interval that begins at `from`, in a span until `until`. A short rest is added to the last interval.

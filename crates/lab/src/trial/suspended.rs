@@ -99,6 +99,7 @@ pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
         retries: 0,
         statements: None,
         counts: Default::default(),
+        counted: Default::default(),
         p50_ms: unknown(),
         p99_ms: unknown(),
         max_ms: unknown(),

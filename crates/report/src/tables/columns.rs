@@ -9,6 +9,7 @@ use rumba_results::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
 use rumba_results::metric::Metric;
 use rumba_results::prices::PRICED;
 use rumba_results::ratio::HEADLINE_CPU;
+use rumba_results::tally;
 
 use crate::format::{SizeUnit, fixed, milliseconds, price};
 use crate::server::is_server;
@@ -320,6 +321,21 @@ pub fn statements(rows: &[Row], pick: Pick) -> Vec<Column> {
     let is_counted = |name: &str| rows.iter().filter_map(pick).any(|figures| figures.median(name).value().is_some());
     let counted = all.into_iter().filter(|(_, name, _)| is_counted(name));
     counted.map(|(head, name, legend)| Column::metric(head, name, 2, legend)).collect()
+}
+
+/// The workload's own counters, per operation and per second; empty if it has none.
+pub fn tallies(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let names: BTreeSet<&str> =
+        rows.iter().filter_map(pick).flat_map(|figures| figures.metrics.keys()).map(String::as_str).collect();
+    let column = |name: &&str| {
+        let (counter, per, unit) = [(&tally::PER_OP, "t", "operation"), (&tally::PER_S, "s", "second")]
+            .into_iter()
+            .find_map(|(kind, per, unit)| Some((tally::counter_of(name, kind)?, per, unit)))?;
+        let legend = format!("the workload's counter {counter} per {unit}");
+        let counted = Source::Counted((*name).to_owned());
+        Some(Column::new(&format!("{counter}/{per}"), counted, Digits::Fixed(2), &legend))
+    };
+    names.iter().filter_map(column).collect()
 }
 
 /// Bytes written by purpose, as the engines report them; only purposes that some engine counts.

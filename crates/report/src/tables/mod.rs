@@ -126,6 +126,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
         ("KB written per operation by the engine's own counters, drain charged", columns::written(&summary.rows, run)),
         ("Microseconds waited per operation by the engine's own counters", columns::waited(&summary.rows, run)),
         ("Statements per operation, those of retries included", columns::statements(&summary.rows, run)),
+        ("The workload's own counters, all loops", columns::tallies(&summary.rows, run)),
     ] {
         section(&mut text, title, summary, run, &columns, ran);
     }

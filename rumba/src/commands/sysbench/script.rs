@@ -20,7 +20,7 @@ use rumba_workload_sysbench::failure::{FAILED, Function};
 use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::options;
 use rumba_workload_sysbench::random::Unique;
-use rumba_workload_sysbench::setup::{self, Events, Setup};
+use rumba_workload_sysbench::setup::{self, Events, Measures, Setup};
 
 use super::host::{Drivers, Shared};
 use super::{Ended, standard_input};
@@ -57,6 +57,7 @@ impl Script {
             version: version::SYSBENCH.to_owned(),
             luajit_command: settings.luajit_command.clone(),
             is_quiet: false,
+            measures: Measures::default(),
             host: drivers.clone(),
             seed,
             shapes: settings.random.shapes,

@@ -104,6 +104,7 @@ typedef struct {
   void (*alert)(void *, const char *, size_t);
   const char *(*seldom)(void);
   const char *(*legacy)(void);
+  const char *(*measures)(void);
 } rumba_interface;
 ]]
 
@@ -555,7 +556,10 @@ local function once(source)
    end
 end
 
-local rest, legacy = once(api.seldom), once(api.legacy)
+local rest, legacy, measures = once(api.seldom), once(api.legacy), once(api.measures)
+
+-- An extension of sysbench: operations, counters and the logical size that a script declares.
+rumba = setmetatable({}, { __index = function(own, name) return measures()(own, name) end })
 
 setmetatable(connections, { __index = function(_, name)
    rest()

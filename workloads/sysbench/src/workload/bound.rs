@@ -1,5 +1,7 @@
 //! A script with its options, and the clients of one instance.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,25 +10,30 @@ use rumba_engine_api::engine::{Family, Schema, Session};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, ClientAddress};
-use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, Short, State};
 
 use super::sessions::Sessions;
 use super::validated_script::{Phase, Tables, ValidatedScript};
 use super::verify::{Change, verify};
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
+use crate::declared;
 use crate::executable;
 use crate::failure::{FAILED, Function};
 use crate::interpreter::Interpreter;
 use crate::setup::Setup;
 
-const OPS: [OpInfo; 1] = [OpInfo::main("event", "ev", 1)];
+const EVENT: OpInfo = OpInfo::main(declared::EVENT, "ev", 1);
+/// How many of the operations that a script declares are main ones.
+const MAIN: usize = 5;
 const LOAD_OPS: [OpInfo; 1] = [OpInfo::new("load_rows")];
 
 /// The name in [`State`] of the written bytes.
 const BYTES: &str = "bytes";
 /// The name in [`State`] of the flag for rows written without counting their bytes.
 const UNCOUNTED: &str = "uncounted";
+/// The name in [`State`] of the flag for a script that declares its logical bytes.
+const DECLARED: &str = "declared";
 
 /// A script with its options.
 pub(super) struct ScriptBound {
@@ -38,6 +45,8 @@ pub(super) struct ScriptBound {
     /// The bytes from another process, and whether it has written rows without counting their bytes.
     bytes_before: AtomicU64,
     uncounted_before: AtomicBool,
+    /// Whether the script has declared its logical bytes in another process.
+    declared_before: AtomicBool,
     shared: Mutex<Option<Shared>>,
 }
 
@@ -57,6 +66,7 @@ impl ScriptBound {
             clients: Mutex::default(),
             bytes_before: AtomicU64::new(0),
             uncounted_before: AtomicBool::new(false),
+            declared_before: AtomicBool::new(false),
             shared: Mutex::default(),
         }
     }
@@ -100,8 +110,24 @@ impl ScriptBound {
         self.requested.tables()
     }
 
+    /// A new client's counters, kept among these.
+    fn counters_in(&self, all: &Mutex<Vec<Arc<Counters>>>) -> Arc<Counters> {
+        let counters = Arc::new(Counters::with_own(self.requested.measures.counters.len()));
+        all.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
+        counters
+    }
+
+    /// Whether the script declares its logical bytes. Then it accounts for all later rows too.
+    fn declares_bytes(&self) -> bool {
+        self.declared_before.load(Relaxed)
+            || [&self.loaders, &self.clients].into_iter().any(|all| declared_bytes(all).is_some())
+    }
+
     /// Bytes that loaders have written.
     fn loaded_bytes(&self) -> u64 {
+        if let Some(declared) = declared_bytes(&self.loaders) {
+            return declared.max(0).cast_unsigned();
+        }
         let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
         let written: u64 = loaders.iter().map(|counters| counters.read()[Counter::BytesWritten as usize]).sum();
         if written == 0 {
@@ -124,6 +150,12 @@ impl ScriptBound {
     }
 }
 
+/// The sum of the logical bytes that a script declares in these clients; `None` if it declares none there.
+fn declared_bytes(clients: &Mutex<Vec<Arc<Counters>>>) -> Option<i64> {
+    let clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
+    clients.iter().filter_map(|counters| counters.declared_bytes()).reduce(i64::saturating_add)
+}
+
 fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
     match session {
         Session::Sql(session) => Ok(session),
@@ -141,7 +173,12 @@ impl Bound for ScriptBound {
     }
 
     fn ops(&self) -> Ops {
-        OPS.into()
+        let own = self.requested.measures.operations.iter().zip(2..).enumerate().map(|(place, (name, column))| {
+            let name: Cow<'static, str> = Cow::Owned(name.clone());
+            let short = (place < MAIN).then(|| Short { name: name.clone(), column });
+            OpInfo { name, short, ..EVENT }
+        });
+        std::iter::once(EVENT).chain(own).collect()
     }
 
     fn load_stages(&self) -> Vec<LoadStage> {
@@ -186,14 +223,14 @@ impl Bound for ScriptBound {
         seed: u64,
     ) -> Result<Box<dyn Client>, EngineError> {
         let setup = self.share("prepare", session, at, seed)?;
-        let counters = Arc::<Counters>::default();
-        self.loaders.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
+        let counters = self.counters_in(&self.loaders);
         let loader = ScriptClient::filling(&setup, at.client, counters, self.requested.prepare.fill);
         Ok(Box::new(loader.map_err(|error| failed(&error))?))
     }
 
     fn logical_bytes(&self) -> u64 {
-        let changed = self.bytes_per_write().unwrap_or(0).saturating_mul(self.writes().cast_signed());
+        let written = || self.bytes_per_write().unwrap_or(0).saturating_mul(self.writes().cast_signed());
+        let changed = declared_bytes(&self.clients).unwrap_or_else(written);
         self.loaded_bytes().saturating_add_signed(changed)
     }
 
@@ -201,8 +238,11 @@ impl Bound for ScriptBound {
         if self.uncounted_before.load(Relaxed) {
             return Some("earlier writes to the data are not counted");
         }
-        if self.bytes_per_write().is_none() && self.writes() > 0 {
-            return Some("the script's events changed rows, and their bytes are not counted");
+        if self.bytes_per_write().is_none() && self.writes() > 0 && !self.declares_bytes() {
+            return Some("the script's events changed rows, and their bytes are neither counted nor declared");
+        }
+        if declared_bytes(&self.loaders).is_some() {
+            return None;
         }
         let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
         let is_uncounted = self.tables().is_none() && loaders.iter().any(|loader| loader.wrote_uncounted());
@@ -210,23 +250,39 @@ impl Bound for ScriptBound {
             .then_some("the script loads rows by its own statements, not only by bulk_insert, so they are not counted")
     }
 
+    fn counted(&self) -> BTreeMap<String, u64> {
+        let names = &self.requested.measures.counters;
+        let mut counted: BTreeMap<String, u64> = names.iter().map(|name| (name.clone(), 0)).collect();
+        for all in [&self.loaders, &self.clients] {
+            for counters in all.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                for (name, count) in names.iter().zip(counters.own()) {
+                    *counted.entry(name.clone()).or_default() += count;
+                }
+            }
+        }
+        counted
+    }
+
     fn state(&self) -> State {
         let uncounted = u64::from(self.logical_bytes_unknown().is_some());
-        State::from([(BYTES.to_owned(), self.logical_bytes()), (UNCOUNTED.to_owned(), uncounted)])
+        let declared = u64::from(self.declares_bytes());
+        let counts = [(BYTES, self.logical_bytes()), (UNCOUNTED, uncounted), (DECLARED, declared)];
+        counts.map(|(name, count)| (name.to_owned(), count)).into()
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
         let bytes =
             state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
         self.bytes_before.store(*bytes, Relaxed);
-        self.uncounted_before.store(state.get(UNCOUNTED).is_some_and(|uncounted| *uncounted > 0), Relaxed);
+        let is_set = |name: &str| state.get(name).is_some_and(|flag| *flag > 0);
+        self.uncounted_before.store(is_set(UNCOUNTED), Relaxed);
+        self.declared_before.store(is_set(DECLARED), Relaxed);
         Ok(())
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         let setup = self.share("run", session, at, seed)?;
-        let counters = Arc::<Counters>::default();
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
+        let counters = self.counters_in(&self.clients);
         let client = ScriptClient::new(&setup, at.client, counters);
         Ok(Box::new(client.map_err(|error| failed(&error))?))
     }

@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::interpreter::{Fill, Interpreter};
 use crate::options;
 use crate::random::{Shapes, Unique};
-use crate::setup::{Events, Script, Setup};
+use crate::setup::{Events, Measures, Script, Setup};
 
 pub(super) const OPTIONS_OF_A_SCRIPT: &str = "`rumba sysbench SCRIPT help` lists a script's options";
 
@@ -34,6 +34,8 @@ pub(super) struct ValidatedScript {
     pub(super) text: Option<String>,
     /// How its tables are made.
     pub(super) prepare: Prepare,
+    /// The operations and counters that it declares.
+    pub(super) measures: Measures,
 }
 
 /// How a script fills the database.
@@ -84,7 +86,9 @@ impl ValidatedScript {
         };
         let required = main.required().map_err(|error| unread(error.to_string()))?;
         let text = text_of(script, &required);
-        let requested = Self { line, options: set, general, data_bytes: settings.bytes("data"), text, prepare };
+        let measures = main.measures().map_err(|error| unread(error.to_string()))?;
+        let data_bytes = settings.bytes("data");
+        let requested = Self { line, options: set, general, data_bytes, text, prepare, measures };
         if is_bundled(script) {
             // This checks the values of the options, and connects to nothing.
             let setup =
@@ -143,7 +147,7 @@ impl ValidatedScript {
             }
         }
         let shared = shared(&self.line, &set, command, seed, Some(sessions))?;
-        Ok(Setup { shapes: self.general.random.shapes, ..shared })
+        Ok(Setup { shapes: self.general.random.shapes, measures: self.measures.clone(), ..shared })
     }
 
     pub(super) fn options(&self) -> &OptionSet {
@@ -231,6 +235,7 @@ pub(super) fn shared(
         version: version::SYSBENCH.to_owned(),
         luajit_command: set.text("luajit-cmd").map(str::to_owned),
         is_quiet: true,
+        measures: Measures::default(),
         host,
         seed,
         shapes: Shapes::default(),
