@@ -7,6 +7,7 @@ const NAMES: Record<string, string> = {
   problems: "Failures",
   claims: "Claims",
   scaling: "Scaling",
+  steps: "Steps",
   search: "Rate search",
   sweep: "Sweep",
   multiples: "Tests",
