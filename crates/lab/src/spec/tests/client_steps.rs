@@ -61,5 +61,5 @@ fn keys_that_need_one_number_of_clients_are_refused_with_steps() {
 #[test]
 fn mistake_in_a_step_is_reported_at_its_place() {
     let (place, problem, _) = mistake("clients = [1, 8]", "clients = [[\"0s\", 1], [\"5h\", 2]]");
-    assert_eq!((place.as_str(), problem.contains("a step at 18000 s")), ("e.toml:8:24", true), "{problem}");
+    assert_eq!((place.as_str(), problem.contains("a step at 18000 s")), ("e.toml:8:23", true), "{problem}");
 }
