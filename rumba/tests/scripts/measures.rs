@@ -11,8 +11,11 @@ use super::{Count, Run};
 
 const DECLARED: &str = "rumba.operations = { 'browse', 'checkout' } rumba.counters = { 'rows', 'misses' }";
 
-/// Runs six events; the type of each operation, the counters and the declared bytes, or the error.
-fn six_events(script: &str, is_experiment: bool) -> Result<(Vec<OpKind>, Vec<u64>, Option<i64>), String> {
+/// The type of each operation, the counters and the declared bytes.
+type Measured = (Vec<OpKind>, Vec<u64>, Option<i64>);
+
+/// Runs six events; what they measured, or the error.
+fn six_events(script: &str, is_experiment: bool) -> Result<Measured, String> {
     let run = Run::new();
     let setup = run.setup(&format!("{DECLARED}\nn = 0 {script}"));
     let declared = Interpreter::new(&setup, 0, Arc::default()).unwrap().measures().unwrap();

@@ -85,7 +85,7 @@ fn undeclared_names_fail_with_the_declared_ones() {
     assert!(words.contains("rumba.counters: invalid name 'Rows read'; use lower-case letters"), "{words}");
 }
 
-/// The command line's report has one kind of event, whatever the script names it.
+/// The command line's report has one kind of event, with or without names.
 #[test]
 fn measures_change_nothing_in_the_report_of_the_command_line() {
     let place = TestDir::new();

@@ -328,12 +328,13 @@ pub fn tallies(rows: &[Row], pick: Pick) -> Vec<Column> {
     let names: BTreeSet<&str> =
         rows.iter().filter_map(pick).flat_map(|figures| figures.metrics.keys()).map(String::as_str).collect();
     let column = |name: &&str| {
-        let (counter, per, unit) = [(&tally::PER_OP, "t", "operation"), (&tally::PER_S, "s", "second")]
+        let kinds = [(&tally::PER_OP, "t", "operation", 2), (&tally::PER_S, "s", "second", 0)];
+        let (counter, per, unit, decimals) = kinds
             .into_iter()
-            .find_map(|(kind, per, unit)| Some((tally::counter_of(name, kind)?, per, unit)))?;
+            .find_map(|(kind, per, unit, decimals)| Some((tally::counter_of(name, kind)?, per, unit, decimals)))?;
         let legend = format!("the workload's counter {counter} per {unit}");
         let counted = Source::Counted((*name).to_owned());
-        Some(Column::new(&format!("{counter}/{per}"), counted, Digits::Fixed(2), &legend))
+        Some(Column::new(&format!("{counter}/{per}"), counted, Digits::Fixed(decimals), &legend))
     };
     names.iter().filter_map(column).collect()
 }
