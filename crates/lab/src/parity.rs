@@ -115,12 +115,13 @@ fn log(sides: &[Side<'_>]) -> Option<Warning> {
     let unsynced: Vec<&Side> = sides.iter().filter(|side| side.durability.value == Some(Durability::NoSync)).collect();
     let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
     let (logged, not) = (with(true), with(false));
+    let (lose, pay) = if logged.len() == 1 { ("loses", "pays") } else { ("lose", "pay") };
     (!logged.is_empty() && !not.is_empty()).then(|| {
         Warning::new(
             "log-differs",
             format!(
-                "under no-sync, {} cannot recover from a crash of the host, which may damage all data; {} lose only \
-                 the last commits, and pay for a log that is synced in the background",
+                "under no-sync, {} cannot recover from a crash of the host, which may damage all data; {} {lose} only \
+                 the last commits, and {pay} for a log that is synced in the background",
                 names(&not),
                 names(&logged)
             ),
@@ -131,11 +132,12 @@ fn log(sides: &[Side<'_>]) -> Option<Warning> {
 
 fn no_transactions(sides: &[Side<'_>]) -> Option<Warning> {
     let without: Vec<&Side> = sides.iter().filter(|side| !side.has_transactions).collect();
+    let (have, write) = if without.len() == 1 { ("has", "it writes") } else { ("have", "they write") };
     (!without.is_empty() && without.len() < sides.len()).then(|| {
         Warning::new(
             "no-transactions",
             format!(
-                "{} has no transactions: it writes one key at a time, without the isolation and undo that the others \
+                "{} {have} no transactions: {write} one key at a time, without the isolation and undo that the others \
                  pay for",
                 names(&without)
             ),
@@ -158,10 +160,11 @@ fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
     let (page_cache, cached) = (Condition::PageCache, sides.iter().filter(|side| side.has_cache));
     // Under a limit from which the others' caches are derived, all engines have the same memory.
     let matters = is_unequal(sides, page_cache) || !cached.clone().all(|side| side.setup.has_budget());
+    let (have, uses) = if without.len() == 1 { ("has", "it uses") } else { ("have", "they use") };
     (!without.is_empty() && cached.count() > 0 && matters).then(|| {
         Warning::new(
             "no-cache",
-            format!("{} has no internal cache: it uses as much of the page cache as the host gives", names(&without)),
+            format!("{} {have} no internal cache: {uses} as much of the page cache as the host gives", names(&without)),
             "compare it under a limit of memory, or with the page cache in mind",
         )
     })
@@ -314,6 +317,24 @@ mod tests {
         assert_eq!(codes(&[(&a, LOGGED), (&smaller, LOGGED)]), ["cache-differs"]);
         let synced = config("b", Durability::Sync);
         assert_eq!(codes(&[(&a, LOGGED), (&synced, LOGGED)]), ["durability-differs"]);
+    }
+
+    #[test]
+    fn sentences_agree_with_one_engine_and_with_several() {
+        let configs = ["lmdb", "sqlite", "rocksdb"].map(|name| config(name, Durability::NoSync));
+        let [lmdb, sqlite, rocksdb] = &configs;
+        let of = |config, (isolation, log, reads)| side(config, EngineTraits::new(isolation, log, reads));
+        let message = |sides: &[Side<'_>]| log(sides).unwrap().message;
+        let one = message(&[of(lmdb, UNLOGGED), of(sqlite, LOGGED)]);
+        assert!(one.contains("; sqlite loses only the last commits, and pays for a log"), "{one}");
+        let two = message(&[of(lmdb, UNLOGGED), of(sqlite, LOGGED), of(rocksdb, LOGGED)]);
+        assert!(two.contains("; sqlite, rocksdb lose only the last commits, and pay for a log"), "{two}");
+        let without = |config| Side { has_cache: false, has_transactions: false, ..of(config, LOGGED) };
+        let sides = [without(lmdb), without(sqlite), of(rocksdb, LOGGED)];
+        let transactions = no_transactions(&sides).unwrap().message;
+        assert!(transactions.starts_with("lmdb, sqlite have no transactions: they write one key"), "{transactions}");
+        let cache = no_cache(&sides).unwrap().message;
+        assert!(cache.starts_with("lmdb, sqlite have no internal cache: they use as much"), "{cache}");
     }
 
     /// Guards against comparing the experiment's cache, which the existing server was never given.
