@@ -148,6 +148,7 @@ page-tests: web-modules
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))steps.html steps >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))suite.html suite >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))proof.html proof >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))history.html history >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))hour.html hour
 	$(if $(COMPILED),,cargo build -q -p rumba)
 	RUMBA_PAGE=$(PAGE) RUMBA_BIN=$(TARGET)/debug/rumba RUMBA_PAGE_REPORTED=$(PAGE_REPORTED) npm --prefix web test

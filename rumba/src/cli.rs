@@ -267,6 +267,7 @@ pub enum Format {
 #[command(after_help = "\
   rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
   rumba report results/DIR --format csv > figures.csv        a row per figure, for a data frame
+  rumba report results/DIR --svg pictures                    every chart and table as a file
   rumba report results/DIR --format markdown >> $GITHUB_STEP_SUMMARY
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
@@ -277,10 +278,10 @@ pub struct ReportArgs {
     /// One or more results directories
     #[arg(required = true, value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// Write a self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Output format [default: table, or only the page with --html]
+    /// The page, and its pictures
+    #[command(flatten)]
+    pub page: PageArgs,
+    /// Output format [default: table, or only the page and its pictures if you name them]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/report.schema.json): --format json
@@ -313,7 +314,28 @@ impl ReportArgs {
     /// The format to print, if anything is to be printed.
     pub fn format(&self) -> Option<Format> {
         let chosen = if self.json { Some(Format::Json) } else { self.format };
-        chosen.or(self.html.is_none().then_some(Format::Table))
+        chosen.or((!self.page.is_wanted()).then_some(Format::Table))
+    }
+}
+
+/// The page of results, and its pictures.
+#[derive(Args)]
+pub struct PageArgs {
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write every chart and table of the page to this directory as PNG; needs Chromium (RUMBA_BROWSER names another)
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// Write them as SVG; needs Chromium too
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+}
+
+impl PageArgs {
+    /// Whether anything is to be written.
+    pub fn is_wanted(&self) -> bool {
+        self.html.is_some() || self.png.is_some() || self.svg.is_some()
     }
 }
 
@@ -377,6 +399,7 @@ pub enum OrderBy {
 #[command(after_help = "\
   rumba history results/9.2 results/10.1 results/10.2        one experiment, three versions
   rumba history results --by commit                          every run below a directory
+  rumba history results --html history.html                  a chart of each metric over the runs
   rumba history baseline results/new --fail-if worse --format markdown >> \"$GITHUB_STEP_SUMMARY\"
 
 Runs of an engine are ordered by its version, then by rumba's commit, then by start. Each run is
@@ -401,7 +424,10 @@ pub struct HistoryArgs {
     /// With --fail-if: how far the host alone may move a ratio, because runs of a history are not interleaved
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
-    /// Output format [default: table]
+    /// The page, and its pictures
+    #[command(flatten)]
+    pub page: PageArgs,
+    /// Output format [default: table, or only the page and its pictures if you name them]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print JSON (see docs/history.schema.json): --format json
@@ -410,9 +436,10 @@ pub struct HistoryArgs {
 }
 
 impl HistoryArgs {
-    /// The format to print.
-    pub fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format.unwrap_or(Format::Table) }
+    /// The format to print, if anything is to be printed.
+    pub fn format(&self) -> Option<Format> {
+        let chosen = if self.json { Some(Format::Json) } else { self.format };
+        chosen.or((!self.page.is_wanted()).then_some(Format::Table))
     }
 }
 

@@ -89,6 +89,13 @@ fn run_prints_in_every_format_and_two_runs_form_a_history() {
     assert_eq!(history["points"].as_array().unwrap().len(), 2, "all runs below the directory");
     let rate = history["lines"].as_array().unwrap().iter().find(|line| line["metric"] == "ops_per_s").unwrap();
     assert_eq!(rate["steps"].as_array().unwrap().len(), 2);
+    assert_eq!(printed(&["history", "kept", "--html", "history.html"]), "", "only the page");
+    let page = std::fs::read_to_string(place.path("history.html")).unwrap();
+    assert!(page.contains("<title>linkbench: history of 2 runs") && page.contains("kept/a"));
+    let none = place.rumba(&["history", "kept", "--svg", "pictures"]).env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(text(&none).contains("apt-get install chromium-headless-shell"), "{}", text(&none));
+    assert!(!place.path("pictures").exists());
     let table = printed(&["history", "kept/b", "kept/a"]);
     assert!(table.starts_with("2 runs\n") && table.contains("null, 2 clients, loops: ops_per_s"), "{table}");
 }

@@ -2,14 +2,17 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Context } from "./context";
-import type { Trial } from "./data";
 import { tick } from "./format";
 import type { Look } from "./look";
 
+/** Gives each engine its look. */
+export interface Looks {
+  look(engine: string): Look;
+}
+
 /** One line: a trial's series over its own positions. */
 export interface Line {
-  trial: Trial;
+  trial: { engine: string; repeat: number };
   main: boolean;
   x: number[];
   y: (number | null)[];
@@ -20,6 +23,8 @@ export interface Line {
   /** For joined points: which are hollow, and the label of each. */
   hollow?: boolean[];
   names?: string[];
+  /** For joined points: no marks at the points. */
+  bare?: boolean;
   /** The band around the line at each of its positions: from and to. */
   band?: ([number, number] | null)[];
   /** Replaces the default opacity of the band. */
@@ -138,7 +143,7 @@ function parted(column: (number | null | undefined)[]): (number | null | undefin
   return column;
 }
 
-export function lookOfLine(context: Context, line: Line): Look {
+export function lookOfLine(context: Looks, line: Line): Look {
   return line.look ?? context.look(line.trial.engine);
 }
 
@@ -147,7 +152,7 @@ export function faintness(line: Line): number {
   return line.main ? 1 : Number(ink(line.apart ? "--faint-points" : "--faint"));
 }
 
-function series(context: Context, line: Line, points: boolean): uPlot.Series {
+function series(context: Looks, line: Line, points: boolean): uPlot.Series {
   const look = lookOfLine(context, line);
   // Read at each drawing, because paper has other colours than a dark screen.
   const colour = () => ink(look.ink);
@@ -167,7 +172,7 @@ function series(context: Context, line: Line, points: boolean): uPlot.Series {
 }
 
 /** Bands below the lines. */
-function bands(context: Context, lines: Line[]): (plot: uPlot) => void {
+function bands(context: Looks, lines: Line[]): (plot: uPlot) => void {
   return (plot) => {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -205,7 +210,7 @@ export function joinedPoints(line: Line): { x: number; y: number; hollow: boolea
 }
 
 /** Lines that uPlot cannot draw, because they go back along the axis. */
-function joined(context: Context, lines: Line[]): (plot: uPlot) => void {
+function joined(context: Looks, lines: Line[]): (plot: uPlot) => void {
   return (plot) => {
     const { ctx } = plot;
     const scale = devicePixelRatio;
@@ -217,18 +222,20 @@ function joined(context: Context, lines: Line[]): (plot: uPlot) => void {
       const look = lookOfLine(context, line);
       const places = joinedPoints(line).map((point) => ({ ...point, x: plot.valToPos(point.x, "x", true), y: plot.valToPos(point.y, "y", true) }));
       ctx.strokeStyle = ink(look.ink);
-      ctx.lineWidth = 1.6 * scale;
+      ctx.lineWidth = (line.width ?? 1.6) * scale;
       ctx.setLineDash(look.dash.map((length) => length * scale));
       ctx.beginPath();
       for (const { x, y } of places) ctx.lineTo(x, y);
       ctx.stroke();
       ctx.setLineDash([]);
       for (const { x, y, hollow, name } of places) {
-        ctx.beginPath();
-        ctx.arc(x, y, 3.4 * scale, 0, 2 * Math.PI);
-        ctx.fillStyle = ink(hollow ? "--paper" : look.ink);
-        ctx.fill();
-        ctx.stroke();
+        if (!line.bare) {
+          ctx.beginPath();
+          ctx.arc(x, y, 3.4 * scale, 0, 2 * Math.PI);
+          ctx.fillStyle = ink(hollow ? "--paper" : look.ink);
+          ctx.fill();
+          ctx.stroke();
+        }
         ctx.fillStyle = ink("--muted");
         ctx.fillText(name, x + 5 * scale, y - 3 * scale);
       }
@@ -258,13 +265,13 @@ function yRange(logarithmic: boolean): uPlot.Scale.Range {
 }
 
 /** Charts to make in the next frame. */
-let asked: { context: Context; holder: HTMLElement; lines: Line[]; axes: Axes }[] = [];
+let asked: { context: Looks; holder: HTMLElement; lines: Line[]; axes: Axes }[] = [];
 
 /**
  * A chart of these lines in `holder`, which must be in the page by the next frame. All charts of a frame are made together:
  * their widths are read before the first chart changes the page, so the page is laid out only once.
  */
-export function chart(context: Context, holder: HTMLElement, lines: Line[], axes: Axes): void {
+export function chart(context: Looks, holder: HTMLElement, lines: Line[], axes: Axes): void {
   if (asked.length === 0) requestAnimationFrame(makeAsked);
   asked.push({ context, holder, lines, axes });
 }
@@ -276,7 +283,7 @@ function makeAsked(): void {
   for (const { context, holder, lines, axes, width } of wanted) make(context, holder, lines, axes, width);
 }
 
-function make(context: Context, holder: HTMLElement, lines: Line[], axes: Axes, room: number): void {
+function make(context: Looks, holder: HTMLElement, lines: Line[], axes: Axes, room: number): void {
   const logarithmic = axes.logarithmic ?? false;
   const data = aligned(lines);
   const [first, last] = [data[0][0] ?? 0, data[0].at(-1) ?? 0];

@@ -5,6 +5,8 @@ import { h } from "./dom";
 /** A section's short name, by its id. The heading of a section is a question. */
 const NAMES: Record<string, string> = {
   problems: "Failures",
+  changes: "Changes",
+  loops: "Loops",
   claims: "Claims",
   scaling: "Scaling",
   steps: "Steps",
@@ -26,6 +28,7 @@ const NAMES: Record<string, string> = {
   promises: "Transactions",
   flame: "CPU profile",
   conditions: "Conditions",
+  runs: "Runs",
 };
 
 /** Links to the sections of a page. They do not change the URL's hash, which holds the reader's choices. */

@@ -9,27 +9,16 @@ function namesIn(list: string): string[] {
   return list.split(/,(?![^[]*\])/).filter((name) => name !== "");
 }
 
-export class Context {
-  readonly engines: string[];
-
-  /** Engines without the tests of a suite, which can be a baseline. */
-  readonly alone: string[];
-
-  constructor(readonly data: PageData) {
-    this.engines = engines(data);
-    this.alone = [...new Set(data.summary.rows.map(alone))];
-  }
+/** The engines of a page: the look of each, and whether the charts show it. */
+export class Engines {
+  constructor(
+    readonly engines: string[],
+    readonly labels: Record<string, string> = {},
+  ) {}
 
   /** The engine's label, made of its differences from the others. */
   label(engine: string): string {
-    return this.data.labels?.[engine] ?? engine;
-  }
-
-  /** A sentence of the report with labels instead of the names of sides, such as `base/innodb`. */
-  labelled(text: string): string {
-    const sides = Object.entries(this.data.labels ?? {}).filter(([name]) => /^(base|other)\//.test(name));
-    // The longest name first, because one name can begin with another.
-    return sides.sort(([one], [other]) => other.length - one.length).reduce((labelled, [name, label]) => labelled.replaceAll(name, label), text);
+    return this.labels[engine] ?? engine;
   }
 
   look(engine: string): Look {
@@ -45,6 +34,33 @@ export class Context {
   toggle(engine: string): void {
     const hidden = namesIn(current().hidden).filter((name) => name !== engine);
     choose({ hidden: (this.shown(engine) ? [...hidden, engine] : hidden).join(",") });
+  }
+}
+
+export class Context extends Engines {
+  /** Engines without the tests of a suite, which can be a baseline. */
+  readonly alone: string[];
+
+  constructor(readonly data: PageData) {
+    super(engines(data), data.labels);
+    this.alone = [...new Set(data.summary.rows.map(alone))];
+  }
+
+  /** The name of the results, for files. */
+  get name(): string {
+    return this.data.name;
+  }
+
+  /** The source of the results, below a picture. */
+  get source(): string {
+    return `${this.data.name} · ${this.data.started.slice(0, 10)} · rumba ${this.data.rumba}`;
+  }
+
+  /** A sentence of the report with labels instead of the names of sides, such as `base/innodb`. */
+  labelled(text: string): string {
+    const sides = Object.entries(this.data.labels ?? {}).filter(([name]) => /^(base|other)\//.test(name));
+    // The longest name first, because one name can begin with another.
+    return sides.sort(([one], [other]) => other.length - one.length).reduce((labelled, [name, label]) => labelled.replaceAll(name, label), text);
   }
 
   keepsData(engine: string): boolean {

@@ -1,5 +1,6 @@
 // Figures over a number that the experiment varies: medians joined by lines, with the repeats and a band.
 
+import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
 import type { Context } from "./context";
 import { type Figure, type Row, figureOf, numbers, value } from "./data";
@@ -45,6 +46,20 @@ function lines(context: Context, { look, points }: Series, metric: string): Line
   return [...single, { trial, look, x, main: true, band: figures.map(bandOf), y: figures.map((figure) => value(figure?.median)) }];
 }
 
+/** As many labels as fit on the axis. */
+export function fittingLabels(texts: string[]): uPlot.Axis.DynamicValues {
+  return (plot, splits) => {
+    let free = -Infinity;
+    return splits.map((split, index) => {
+      const [at, text] = [plot.valToPos(split, "x"), texts[index] ?? ""];
+      const half = text.length * 3.4 + 3;
+      if (at - half < free) return "";
+      free = at + half;
+      return text;
+    });
+  };
+}
+
 /** One metric over the varied number, or nothing if no series has it. `marks` are drawn with the lines. */
 export function ladderPanel(context: Context, name: string, varied: Varied, series: Series[], metric: string, height: number, marks: Line[] = []): HTMLElement[] {
   const found = series.flatMap((one) => lines(context, one, metric));
@@ -57,17 +72,7 @@ export function ladderPanel(context: Context, name: string, varied: Varied, seri
     logarithmic: isTime(metric),
     x: {
       splits: () => ends,
-      values: (plot, splits) => {
-        // As many labels as fit.
-        let free = -Infinity;
-        return splits.map((split, index) => {
-          const [at, text] = [plot.valToPos(split, "x"), varied.values[index]?.text ?? ""];
-          const half = text.length * 3.4 + 3;
-          if (at - half < free) return "";
-          free = at + half;
-          return text;
-        });
-      },
+      values: fittingLabels(varied.values.map(({ text }) => text)),
     },
     xRange: [ends[0] ?? 0, ends.at(-1) ?? 1],
   });

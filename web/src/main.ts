@@ -11,13 +11,16 @@ import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, rememberView, section } from "./dom";
 import { gaugeNames, gaugesSection } from "./gauges";
+import { readHistory } from "./history-data";
+import { showHistory } from "./history";
 import { headerSection, problemsSection } from "./header";
 import { flameSection } from "./flame";
+import { engineKey } from "./key";
 import { latencySection } from "./latency";
 import { follow } from "./live";
-import { sample } from "./look";
 import { comparedMetrics, matrixSection } from "./matrix";
 import { saveButtons } from "./picture";
+import { offerPictures } from "./pictures";
 import { multiplesSection } from "./multiples";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
@@ -80,9 +83,6 @@ function growth(context: Context): Column[] {
   ]);
 }
 
-/** With more engines than this, the key is folded, so that it leaves room for the charts. */
-const FOLDED = 12;
-
 interface Part {
   needs: Key[];
   render: (context: Context) => HTMLElement | null;
@@ -129,18 +129,14 @@ function toolbar(context: Context): HTMLElement {
     current().baseline,
     (value) => choose({ baseline: value }),
   );
-  const keys = context.engines.map((engine) => {
-    const shown = context.shown(engine);
-    const title = shown ? "hide it in the charts" : "show it in the charts";
-    const button = { type: "button", "aria-pressed": String(shown), title, click: () => context.toggle(engine) };
+  const flag = (engine: string) => {
     const isPartial = context.rows().some((row) => row.engine === engine && (row.run?.partial ?? row.run === null));
-    return h("li", {}, h("button", button, sample(context.look(engine)), context.label(engine)), isPartial && h("span", { class: "flag", title: "no repeat has come to its end" }, "partial"));
-  });
-  const key = h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys);
+    return isPartial && h("span", { class: "flag", title: "no repeat has come to its end" }, "partial");
+  };
   return h(
     "div",
     { class: "toolbar" },
-    keys.length > FOLDED ? h("details", { class: "fold" }, h("summary", {}, `${keys.length} lines`), key) : key,
+    engineKey(context, flag),
     h("div", { class: "choices" }, counts.length > 1 && clients, context.alone.length > 1 && baseline),
   );
 }
@@ -310,10 +306,16 @@ function start(): void {
   // Charts are drawn in the next frame. After it, the page responds.
   requestAnimationFrame(() => requestAnimationFrame(() => {
     performance.mark("drawn");
+    void offerPictures(context);
   }));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
 }
 
-start();
-follow(start);
+const past = readHistory();
+if (past) {
+  showHistory(past);
+} else {
+  start();
+  follow(start);
+}

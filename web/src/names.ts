@@ -1,6 +1,10 @@
 // Metrics in words, with their unit and better direction.
 
-import type { Context } from "./context";
+/** Describes metrics: their unit, and their better direction. */
+export interface Metrics {
+  unit(metric: string): string;
+  better(metric: string): "more" | "less" | "neither";
+}
 
 const WORDS: Record<string, string> = {
   ops_per_s: "operations per second",
@@ -34,12 +38,12 @@ export function metricName(metric: string): string {
   return WORDS[metric] ?? metric;
 }
 
-export function isBytes(context: Context, metric: string): boolean {
+export function isBytes(context: Metrics, metric: string): boolean {
   return context.unit(metric) === "B";
 }
 
 /** `KB/op, less is better`. */
-export function unitAndDirection(context: Context, metric: string): string {
+export function unitAndDirection(context: Metrics, metric: string): string {
   const unit = metric.endsWith(".p99_ms") ? "ms" : context.unit(metric);
   const better = metric.endsWith(".p99_ms") ? "less" : context.better(metric);
   // Sizes include their unit.

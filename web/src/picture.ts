@@ -1,13 +1,23 @@
 // Self-contained pictures: the contents of the screen as SVG, or as a PNG of that SVG.
 
 import type uPlot from "uplot";
-import { bandOutline, type Drawn, drawnIn, faintness, ink, joinedPoints, lookOfLine } from "./chart";
-import type { Context } from "./context";
+import { bandOutline, type Drawn, type Looks, drawnIn, faintness, ink, joinedPoints, lookOfLine } from "./chart";
 import { constant, h } from "./dom";
 
 /** PNG pixels for each pixel of the page. */
 const SHARP = 2;
 const MARGIN = 14;
+
+/** The engines and the source of what a picture shows. */
+export interface Pictured extends Looks {
+  readonly engines: string[];
+  /** The name of the results, for files. */
+  readonly name: string;
+  /** The line below the picture. */
+  readonly source: string;
+  label(engine: string): string;
+  shown(engine: string): boolean;
+}
 
 type Attributes = Record<string, string | number>;
 
@@ -91,7 +101,7 @@ function stretches(plot: uPlot, index: number): string {
   return path;
 }
 
-function lineShapes(context: Context, { plot, lines, axes }: Drawn): SVGElement[] {
+function lineShapes(context: Pictured, { plot, lines, axes }: Drawn): SVGElement[] {
   const place = (x: number, y: number) => ({ x: plot.valToPos(x, "x"), y: plot.valToPos(y, "y") });
   const bands = lines.map((line) => {
     const points = bandOutline(line).map(([x, y]) => place(x, y)).map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`);
@@ -103,7 +113,7 @@ function lineShapes(context: Context, { plot, lines, axes }: Drawn): SVGElement[
     const dots = joinedPoints(line).map((point) => ({ ...point, ...place(point.x, point.y) }));
     const path = line.joined ? dots.map(({ x, y }, at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("") : stretches(plot, index);
     const marks = dots.flatMap(({ x, y, hollow, name }) => [
-      shape("circle", { cx: x, cy: y, r: 3.4, fill: hollow ? plain(ink("--paper")).colour : colour, stroke: colour }),
+      ...(line.bare ? [] : [shape("circle", { cx: x, cy: y, r: 3.4, fill: hollow ? plain(ink("--paper")).colour : colour, stroke: colour })]),
       text(name, x + 5, y - 3, { "font-size": 11, fill: plain(ink("--muted")).colour }),
     ]);
     if (line.apart || axes.points) {
@@ -120,7 +130,7 @@ function lineShapes(context: Context, { plot, lines, axes }: Drawn): SVGElement[
   return [...bands, ...drawn];
 }
 
-function chartShape(context: Context, drawn: Drawn, x: number, y: number): SVGElement {
+function chartShape(context: Pictured, drawn: Drawn, x: number, y: number): SVGElement {
   const { plot } = drawn;
   const [left, top] = [plot.bbox.left / devicePixelRatio, plot.bbox.top / devicePixelRatio];
   const [width, height] = [plot.bbox.width / devicePixelRatio, plot.bbox.height / devicePixelRatio];
@@ -152,7 +162,7 @@ function textShapes(node: Text, left: number, top: number): SVGElement[] {
 /** Controls, which a picture omits. */
 const LEFT_OUT = "button, select, input, .choice, .save, .switch, .visually-hidden, script, details:not([open]) > :not(summary)";
 
-function elementShapes(context: Context, element: Element, left: number, top: number): SVGElement[] {
+function elementShapes(context: Pictured, element: Element, left: number, top: number): SVGElement[] {
   if (element.matches(LEFT_OUT)) return [];
   const box = element.getBoundingClientRect();
   const drawn = drawnIn(element);
@@ -188,7 +198,7 @@ function elementShapes(context: Context, element: Element, left: number, top: nu
 }
 
 /** The key to the colours, because a picture is often seen without its page. */
-function key(context: Context, width: number): { shapes: SVGElement[]; height: number } {
+function key(context: Pictured, width: number): { shapes: SVGElement[]; height: number } {
   let [x, y] = [0, 0];
   const shapes = context.engines.filter((engine) => context.shown(engine)).flatMap((engine) => {
     const look = context.look(engine);
@@ -205,22 +215,21 @@ function key(context: Context, width: number): { shapes: SVGElement[]; height: n
 }
 
 /** An element of the page, with the key above it and the source of the results below. */
-export function pictureOf(context: Context, element: Element): SVGElement {
+export function pictureOf(context: Pictured, element: Element): SVGElement {
   const box = element.getBoundingClientRect();
   // A table that scrolls is shown completely.
   const tables = [...element.querySelectorAll(".scroll")].map((frame) => frame.scrollWidth);
   const [width, body] = [Math.ceil(Math.max(box.width, ...tables)), Math.ceil(box.height)];
   const engines = key(context, width);
-  const footer = `${context.data.name} · ${context.data.started.slice(0, 10)} · rumba ${context.data.rumba}`;
   const [wide, high] = [width + 2 * MARGIN, body + engines.height + 24 + 2 * MARGIN];
   return shape(
     "svg",
     { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, "font-family": "system-ui, 'Helvetica Neue', 'DejaVu Sans', sans-serif" },
-    shape("title", {}, element.querySelector("h2, h3")?.textContent ?? context.data.name),
+    shape("title", {}, element.querySelector("h2, h3")?.textContent ?? context.name),
     shape("rect", { width: wide, height: high, fill: plain(ink("--paper")).colour }),
     shape("g", { transform: `translate(${MARGIN} ${MARGIN})` }, ...engines.shapes),
     shape("g", { transform: `translate(${MARGIN} ${MARGIN + engines.height})` }, ...elementShapes(context, element, box.left, box.top)),
-    text(footer, MARGIN, high - MARGIN, { "font-size": 11, fill: plain(ink("--muted")).colour }),
+    text(context.source, MARGIN, high - MARGIN, { "font-size": 11, fill: plain(ink("--muted")).colour }),
   );
 }
 
@@ -241,17 +250,22 @@ async function asPng(svg: SVGElement): Promise<Blob | null> {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-async function save(context: Context, element: Element, kind: "svg" | "png", name: string): Promise<void> {
+/** The name of a picture's file. */
+export function fileName(context: Pictured, name: string, kind: "svg" | "png"): string {
+  return `${context.name}-${name}.${kind}`;
+}
+
+async function save(context: Pictured, element: Element, kind: "svg" | "png", name: string): Promise<void> {
   const svg = pictureOf(context, element);
   const blob = kind === "png" ? await asPng(svg) : new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
   if (!blob) return;
   const address = URL.createObjectURL(blob);
-  h("a", { href: address, download: `${context.data.name}-${name}.${kind}` }).click();
+  h("a", { href: address, download: fileName(context, name, kind) }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
 /** Two buttons that save the surrounding panel, figure or section. */
-export function saveButtons(context: Context, name: string, what: string): HTMLElement {
+export function saveButtons(context: Pictured, name: string, what: string): HTMLElement {
   const button = (kind: "png" | "svg") =>
     h(
       "button",

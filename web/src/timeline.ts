@@ -14,6 +14,9 @@ import { saveButtons } from "./picture";
 import { placing, spacing } from "./places";
 import { choose, current } from "./state";
 
+/** The line of a trial. */
+type TrialLine = Line & { trial: Trial };
+
 interface Panel {
   series: string;
   title: string;
@@ -48,7 +51,7 @@ const LOAD: Panel[] = RUN.filter(({ series }) => series !== "p99_ms" && series !
 /** Phases in which no client works. */
 const IDLE = new Set(["drain", "settle"]);
 
-function lines(context: Context, { series, logarithmic }: Panel): Line[] {
+function lines(context: Context, { series, logarithmic }: Panel): TrialLine[] {
   const load = current().part === "load";
   return context.trials().flatMap(({ trial, main }) => {
     const values = unpacked(trial.timeline.series.find(({ name }) => name === series)?.values);
@@ -132,7 +135,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
 }
 
 /** Seconds of warmup and loops without a finished operation and without a pause: marks on the axis in the engine's colour. */
-function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
+function stalls(context: Context, found: TrialLine[]): (plot: uPlot) => void {
   const marks = found.flatMap(({ trial, main, x, y }) => {
     const serving = spans(trial).filter(([name]) => name === "warmup" || name.startsWith("loop"));
     const origin = trial.timeline.phases.find(([name]) => !precedes(name))?.[1] ?? 0;

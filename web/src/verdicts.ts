@@ -12,7 +12,7 @@ import { choose, current } from "./state";
 const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "single-run": "single run", void: "void" };
 
 /** A verdict with its scope. */
-function verdictWords({ change, scope }: Ratio): string {
+export function verdictWords({ change, scope }: Pick<Ratio, "change" | "scope">): string {
   const decided = change === "better" || change === "worse" || change === "same" || change === "differs";
   return decided && scope === "this-load" ? `${WORDS[change]} for this load` : WORDS[change];
 }

@@ -1,6 +1,7 @@
 // Opens pages for the tests. They need a page (RUMBA_PAGE=FILE, from
 // `cargo run -p rumba-report --example sample -- FILE`), and are skipped without it. `make web` makes it, with `ladder.html`,
-// `steps.html`, `suite.html`, `proof.html` and `hour.html` in the same directory (the same command with a second argument).
+// `steps.html`, `suite.html`, `proof.html`, `history.html` and `hour.html` in the same directory (the same command with a
+// second argument).
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -54,8 +55,8 @@ export function opener() {
         if (!/^(file|data|blob):/.test(request.url())) problems.push(`fetched ${request.url()}`);
       });
       await tab.goto(pathToFileURL(file).href + hash);
-      await tab.waitForSelector("#cost .figures");
-      await tab.waitForSelector("#timeline canvas");
+      await tab.waitForSelector("#cost .figures, #changes");
+      await tab.waitForSelector("#timeline canvas, #loops canvas");
       return { tab, problems };
     },
   };

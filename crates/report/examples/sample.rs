@@ -8,6 +8,7 @@
 //! - `suite`: tests of a suite
 //! - `steps`: numbers of clients that change within a trial
 //! - `proof`: an engine that was killed
+//! - `history`: the history of nine runs
 //! - `hour`: the largest page that must open at once; also prints how long it took to make
 #[path = "../tests/report/support/mod.rs"]
 mod support;
@@ -22,6 +23,13 @@ fn main() -> std::io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next();
     let which = arguments.next();
+    if which.as_deref() == Some("history") {
+        let history = support::compare::history(&support::history::commits(), None);
+        print!("{}", rumba_report::history_table(&history));
+        return file.map_or(Ok(()), |file| {
+            std::fs::write(file, rumba_report::history_html(&history, &rumba_report::HistoryNotes::default()))
+        });
+    }
     let results = match which.as_deref() {
         Some("servers") => servers(),
         Some("suite") => suite(),

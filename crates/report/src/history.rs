@@ -153,7 +153,7 @@ fn change_of(line: &Line) -> Option<Change> {
 }
 
 /// The metrics whose level changed, in words.
-fn moved(history: &History) -> Vec<String> {
+pub fn moved(history: &History) -> Vec<String> {
     let of_line = |line: &Line| {
         let show = shown(line).1;
         let in_words = |change: &LevelChange| {
@@ -168,7 +168,7 @@ fn moved(history: &History) -> Vec<String> {
 }
 
 /// The verdicts on each engine's last run, a line each.
-fn last(history: &History) -> Vec<String> {
+pub fn last(history: &History) -> Vec<String> {
     let mut lines = Vec::new();
     for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
         let mut parts = Vec::new();

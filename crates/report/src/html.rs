@@ -77,8 +77,9 @@ pub struct LivePage<'a> {
     pub library: &'a str,
 }
 
+/// The description of a metric.
 #[derive(Serialize)]
-struct MetricData<'a> {
+pub struct MetricData<'a> {
     name: &'a str,
     unit: &'static str,
     better: &'static str,
@@ -214,8 +215,12 @@ fn read_by_page(summary: &Summary) -> serde_json::Value {
 }
 
 fn page(results: &Results, summary: &Summary, data: &str) -> String {
-    let title = Labels::of(results, summary).title(&results.name, summary);
-    let title = format!("<title>{} – rumba</title>", escape_text(&title));
+    filled(&Labels::of(results, summary).title(&results.name, summary), data)
+}
+
+/// The page with this title and these data.
+pub fn filled(title: &str, data: &str) -> String {
+    let title = format!("<title>{} – rumba</title>", escape_text(title));
     TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(data), 1)
 }
 
@@ -242,7 +247,8 @@ fn metrics_data(summary: &Summary) -> Vec<MetricData<'_>> {
     listed.chain(by_rule.into_iter().map(|(name, info)| metric_data(name, info))).collect()
 }
 
-fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
+/// The description of a metric for the page.
+pub fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
     let better = match info.better {
         Better::More => "more",
         Better::Less => "less",

@@ -45,6 +45,8 @@ pub struct Step {
     pub version: Option<String>,
     /// The number of repeats with the figure.
     pub repeats: u32,
+    /// The figure of each of these repeats.
+    pub values: Vec<f64>,
     /// The median of the repeats; absent, with the reason, if none has it.
     pub median: Metric,
     /// The ratio to the last run before it that has the figure, with its interval and verdict; `null` for the first.

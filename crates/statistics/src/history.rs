@@ -242,11 +242,13 @@ impl<'a> Order<'a> {
             if let Some(figure) = figure.filter(|figure| unsound.is_none() && figure.lacking().is_none()) {
                 before = row.map(|row| (row, figure));
             }
+            let values = figure.map(Figure::numbers).unwrap_or_default();
             steps.push(Step {
                 point: self.all.iter().position(|other| std::ptr::eq(other, *known)).unwrap_or_default(),
                 label: self.label(known, engine),
                 version: version(known, engine),
-                repeats: figure.map_or(0, |figure| figure.numbers().len() as u32),
+                repeats: values.len() as u32,
+                values,
                 median: figure.map_or_else(
                     || Metric::absent(why_absent(known, *row, engine, part)),
                     |figure| figure.median.clone(),

@@ -1,8 +1,10 @@
 //! `rumba history`.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use rumba_lab::store;
+use rumba_report::HistoryNotes;
 use rumba_results::history::Axis;
 use rumba_statistics::Run;
 
@@ -13,7 +15,7 @@ use crate::progress::notify;
 /// Shows how each metric changed from run to run.
 pub fn run(args: &HistoryArgs) -> super::Result {
     let gates = super::compare::gates(&args.fail_if, args.allow_drift)?;
-    let runs = read(&args.directories, !gates.is_empty())?;
+    let (runs, left_out) = read(&args.directories, !gates.is_empty())?;
     let by = args.by.map(|by| match by {
         OrderBy::Version => Axis::Version,
         OrderBy::Commit => Axis::Commit,
@@ -25,28 +27,33 @@ pub fn run(args: &HistoryArgs) -> super::Result {
         // The first run has no earlier run to compare with.
         None => Vec::new(),
     };
+    if args.page.is_wanted() {
+        let notes = HistoryNotes { gated: &gated, left_out: &left_out, library: None };
+        super::page::write(&args.page, &rumba_report::history_html(&history, &notes))?;
+    }
     match args.format() {
-        Format::Json => super::print_json(&rumba_report::history_json(&history, &gated))?,
-        Format::Csv => super::print(rumba_report::history_csv(&history).trim_end())?,
-        Format::Markdown => super::print(rumba_report::history_markdown(&history, &gated).trim_end())?,
-        Format::Table => {
+        Some(Format::Json) => super::print_json(&rumba_report::history_json(&history, &gated))?,
+        Some(Format::Csv) => super::print(rumba_report::history_csv(&history).trim_end())?,
+        Some(Format::Markdown) => super::print(rumba_report::history_markdown(&history, &gated).trim_end())?,
+        Some(Format::Table) => {
             let table = super::print(rumba_report::history_table(&history).trim_end());
             gated.iter().for_each(|gated| say!("{}", gated.line()));
             table?
         }
+        None => ExitCode::SUCCESS,
     };
     Ok(super::compare::exit(&gated, args.fail_if_undecided))
 }
 
 /// Reads the named directories. If a directory has no results itself, it reads the results directories right below it.
 /// An unreadable one of these is reported and skipped, unless a gate judges `all`, because the skipped run could fail
-/// the gate.
-fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
+/// the gate. Returns the reasons for skipped runs too.
+fn read(named: &[PathBuf], all: bool) -> Result<(Vec<Run>, Vec<String>), Problem> {
     let run = |directory: &Path| {
         let results = super::report::read(directory)?;
         Ok(Run { directory: directory.display().to_string(), results })
     };
-    let mut runs = Vec::new();
+    let (mut runs, mut reasons) = (Vec::new(), Vec::new());
     for directory in named {
         let below = if store::has_results(directory) { Vec::new() } else { below(directory) };
         if below.is_empty() {
@@ -58,10 +65,11 @@ fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
         if let Some(problem) = left_out.next_if(|_| is_none_read || all) {
             return Err(problem);
         }
-        left_out.for_each(|problem| notify(&format!("left out: {problem}")));
+        reasons.extend(left_out.map(|problem| problem.to_string()));
         runs.extend(read.into_iter().flatten());
     }
-    Ok(runs)
+    reasons.iter().for_each(|reason| notify(&format!("left out: {reason}")));
+    Ok((runs, reasons))
 }
 
 /// The directories right below one that have results.

@@ -17,6 +17,8 @@ pub mod engines;
 pub mod history;
 mod live;
 pub mod null_server;
+mod page;
+mod pictures;
 pub mod reference;
 pub mod report;
 pub mod reproduce;

@@ -34,9 +34,9 @@ pub fn run(args: &ReportArgs) -> super::Result {
     let requested = claims_of(&args.claim, &summary)?;
     summary.claims.extend(rumba_statistics::claims::judge(&requested, &summary.rows));
     let baseline = args.baseline.as_deref();
-    if let Some(page) = &args.html {
-        write_page(&results, &summary, &profiles(&args.directories), page)?;
-        notify(&format!("page: {}", shown(page)));
+    if args.page.is_wanted() {
+        let html = rumba_report::html_with(&results, &summary, &profiles(&args.directories));
+        super::page::write(&args.page, &html)?;
     }
     let verdict = if args.check { check(&summary, args.accept_single_run)? } else { ExitCode::SUCCESS };
     let directories = args.directories.iter().map(|path| shown(path));
@@ -202,16 +202,4 @@ fn relative_to(options: TableOptions, baseline: Option<&str>, summary: &Summary)
     let Some(baseline) = baseline else { return Ok(options) };
     let known = options.with_baseline(baseline, summary);
     known.map_err(|error| Problem::mistake(error.to_string(), "name an engine of these results"))
-}
-
-/// Writes the page; an existing page stays until the new one is complete.
-fn write_page(results: &Results, summary: &Summary, profiles: &[store::Profile], page: &Path) -> Result<(), Problem> {
-    let html = rumba_report::html_with(results, summary, profiles);
-    store::replace_named(page, &html).map_err(|error| no_page(page, &error))
-}
-
-/// The error when the page cannot be written.
-pub fn no_page(page: &Path, error: &std::io::Error) -> Problem {
-    let message = format!("the page {} cannot be written: {error}", shown(page));
-    Problem::failure(message, "`rumba report DIR --html FILE` writes it elsewhere")
 }

@@ -217,7 +217,8 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
             super::print(format_args!("page:    {}", shown(page)))?;
         }
     }
-    page.map_err(|error| super::report::no_page(&out.join("report.html"), &error))?;
+    let elsewhere = "`rumba report DIR --html FILE` writes it elsewhere";
+    page.map_err(|error| super::page::not_written(&out.join("report.html"), &error, elsewhere))?;
     for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
         let why = search.highest.reason().unwrap_or("the search did not end");
         let clients = counted(search.clients as usize, "client");

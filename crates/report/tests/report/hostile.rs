@@ -54,6 +54,7 @@ fn show(results: &Results) {
     let history = history(&[run(other), run(results), run(other)], None);
     rumba_report::history_table(&history);
     rumba_report::history_csv(&history);
+    rumba_report::history_html(&history, &rumba_report::HistoryNotes::default());
     let _ = serde_json::to_string(&rumba_report::history_json(&history, &[])).unwrap();
 }
 

@@ -1,8 +1,9 @@
 //! The page: one small file, without network access, and safe with hostile names.
 
-use crate::support::compare::summarise;
+use crate::support::compare::{history, summarise};
+use crate::support::history::commits;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, Shape, results, sample};
-use rumba_report::html;
+use rumba_report::{HistoryNotes, history_html, html};
 use rumba_results::results::Results;
 
 fn page(results: &Results) -> String {
@@ -50,6 +51,33 @@ fn a_hostile_name_stays_text() {
     assert_eq!(page.matches("</script>").count(), self::page(&sample()).matches("</script>").count());
     let data = island(&page);
     assert_eq!((&data["name"], &data["trials"][0]["engine"]), (&hostile.into(), &hostile.into()));
+}
+
+#[test]
+fn history_page_has_every_figure_with_its_repeats_and_names_stay_text() {
+    let mut runs = commits();
+    let hostile = "</script><script>alert(1)</script>";
+    runs[0].directory = hostile.to_owned();
+    let left_out = ["results/x is damaged".to_owned()];
+    let notes = HistoryNotes { left_out: &left_out, library: Some("./"), ..HistoryNotes::default() };
+    let page = history_html(&history(&runs, None), &notes);
+    assert!(page.contains("<title>synthetic-sample: history of 9 runs – rumba</title>"));
+    assert!(!page.contains("<script>alert"));
+    assert!(page.contains(r#"id="data">{"history":"#), "the page recognises its kind by the first field");
+    let data = &island(&page)["history"];
+    assert_eq!(data["points"][0]["directory"], hostile);
+    assert_eq!((&data["left_out"][0], &data["library"]), (&"results/x is damaged".into(), &"./".into()));
+    let lines = data["lines"].as_array().unwrap();
+    let rate = lines.iter().find(|line| line["metric"] == "ops_per_s" && line["part"] == "run").unwrap();
+    assert_eq!((&rate["engine"], &rate["by"]), (&"rocksdb.none".into(), &"commit".into()));
+    assert!(rate["steps"].as_array().unwrap().iter().all(|step| step["values"].as_array().unwrap().len() == 4));
+    assert_eq!(
+        (&rate["changes"][0]["after"], &rate["changes"][0]["at"]),
+        (&"4".repeat(12).into(), &"5".repeat(12).into())
+    );
+    assert!(data["moved"][0].as_str().unwrap().contains("ops_per_s between 444444444444 and 555555555555"));
+    let metric = data["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == "ops_per_s").unwrap();
+    assert_eq!(metric["better"], "more");
 }
 
 #[test]
