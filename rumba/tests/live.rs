@@ -116,6 +116,30 @@ fn the_page_grows_with_the_run_and_a_scraper_reads_it() {
 }
 
 #[test]
+fn library_draws_the_history_of_an_experiment() {
+    let place = TestDir::new();
+    std::fs::create_dir(place.path("results")).unwrap();
+    for out in ["a", "b"] {
+        let run = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
+        assert!(run.status.success(), "{}", text(&run));
+        std::fs::rename(place.path("out"), place.path("results").join(out)).unwrap();
+    }
+    let server = Served::start(place.rumba(&["serve"]));
+    let (_, list) = server.get("");
+    assert!(list.contains("history?experiment=linkbench&amp;q=") && list.contains("history of 2 runs"), "{list}");
+    let (status, page) = server.get("history?experiment=linkbench&q=");
+    assert!(status == 200 && page.contains("<title>linkbench: history of 2 runs"), "{page}");
+    assert!(page.contains("\"library\":\"./\"") && page.contains("\"directory\":\"b\""));
+    assert_eq!(server.get("history?experiment=other").0, 404);
+    assert_eq!(server.get("history?experiment=linkbench&q=nothing-has-this").0, 404);
+    // Damaged results are named, and do not hide the others.
+    std::fs::write(place.path("results/a/trials/001-null-c2-r1/record.json"), "{").unwrap();
+    assert_eq!(server.get("history?experiment=linkbench").0, 200);
+    kill("-INT", server.child.id());
+    assert!(server.ended().0.success());
+}
+
+#[test]
 fn the_stop_button_leaves_what_an_interrupt_leaves() {
     let outcomes = [true, false].map(|by_button| {
         let place = TestDir::new();

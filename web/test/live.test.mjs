@@ -1,13 +1,13 @@
 // The live page during a real run, in a real browser, and the library of results. The tests need the program
 // (RUMBA_BIN=FILE), and are skipped without it; `make web` builds it.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, afterEach, before, test } from "node:test";
-import { launch } from "../scripts/browser.mjs";
+import { browserFile, launch } from "../scripts/browser.mjs";
 
 const program = process.env.RUMBA_BIN;
 const skip = program ? false : "no program: set RUMBA_BIN=FILE to the path of rumba";
@@ -212,8 +212,10 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   const { tab, problems } = await open(await address);
   await tab.locator("input[name=q]:focus").waitFor();
   await tab.setViewportSize({ width: 390, height: 800 });
-  const cut = await tab.locator("tbody tr > *").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
-  assert.equal(cut, 0, "nothing is cut off on a phone");
+  const cut = () => tab.locator("tbody tr > *, .search > *").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth || cell.scrollWidth > cell.clientWidth + 1).length);
+  assert.equal(await cut(), 0, "nothing is cut off on a phone");
+  await tab.locator("tbody tr").first().locator("td").nth(4).evaluate((figures) => figures.prepend("rocksdb[block_size=16KiB,compression=zstd,target_file_size=64MiB]"));
+  assert.equal(await cut(), 0, "nor is a long name of an engine");
   const all = await tab.locator("tbody tr").count();
   await tab.keyboard.type("stopped");
   await tab.keyboard.press("Enter");
@@ -233,6 +235,36 @@ test("past results are searched, noted and compared by keyboard alone", { skip }
   child.kill("SIGINT");
   assert.equal(await ended, 0);
   assert.deepEqual(problems, []);
+});
+
+test("the history of an experiment opens from the list, and leads to its results", { skip }, async () => {
+  const { address, child, ended } = start(["serve"], "stdout");
+  const { tab, problems } = await open(await address, { viewport: { width: 390, height: 800 } });
+  await tab.locator("a", { hasText: /history of \d+ runs/ }).first().click();
+  await tab.locator("canvas").first().waitFor();
+  assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+  const name = await tab.locator("#runs tbody a").first().innerText();
+  await tab.locator("#runs tbody a").first().click();
+  await tab.locator("#cost").waitFor();
+  assert.match(tab.url(), new RegExp(`/results/${name}$`));
+  child.kill("SIGINT");
+  assert.equal(await ended, 0);
+  assert.deepEqual(problems, []);
+});
+
+test("the command line writes every picture of a page, and leaves nothing else", { skip }, () => {
+  const temporary = join(place, "tmp");
+  mkdirSync(temporary, { recursive: true });
+  const env = { ...process.env, TMPDIR: temporary, RUMBA_BROWSER: browserFile };
+  const { status, stdout, stderr } = spawnSync(program, ["report", "results/stopped", "--svg", "pictures/svg", "--png", "pictures/png"], { cwd: place, env, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, "");
+  const files = (kind) => readdirSync(join(place, "pictures", kind)).sort();
+  assert.deepEqual(files("svg").map((name) => name.replace(/svg$/, "png")), files("png"), "the same pictures in both formats");
+  for (const name of ["cost", "timeline-ops_per_s", "spectrum"]) assert.ok(files("svg").some((file) => file.startsWith(`linkbench-${name}`)), `${name}: ${files("svg")}`);
+  for (const name of files("svg")) assert.match(readFileSync(join(place, "pictures/svg", name), "utf8"), /^<svg .*<\/svg>$/s, name);
+  for (const name of files("png")) assert.equal(readFileSync(join(place, "pictures/png", name)).subarray(1, 4).toString(), "PNG", name);
+  assert.deepEqual(readdirSync(temporary), []);
 });
 
 test("samples are a flame graph that a click enlarges", { skip }, async () => {

@@ -11,6 +11,7 @@ mod library;
 mod live;
 mod metrics;
 mod pages;
+mod past;
 mod routes;
 mod server;
 mod token;

@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rumba_results::comparison::Comparison;
 
 use crate::library::{Details, Entry, Library};
+use crate::past;
 
 const STYLE: &str = include_str!("pages/style.css");
 /// The most engines of one result that the list names.
@@ -48,14 +49,20 @@ pub fn list(entries: &[Entry], search: &str, live: Option<&str>) -> Markup {
         }
         @if found.is_empty() { p { "Nothing is found." } }
         @else {
-            (table(&found, live))
+            (table(&found, search, live))
             @for (place, entry) in found.iter().enumerate() { (note_form(place, entry)) }
         }
     };
     frame("Results", content)
 }
 
-fn table(found: &[&Entry], live: Option<&str>) -> Markup {
+fn table(found: &[&Entry], search: &str, live: Option<&str>) -> Markup {
+    let counts = past::counts(found);
+    let history = |entry: &Entry| {
+        let runs = counts.get(entry.experiment.as_str()).copied().filter(|runs| *runs > 1)?;
+        let address = format!("history?experiment={}&q={}", escaped(&entry.experiment), escaped(search));
+        Some(html! { a.minor href=(address) { "history of " (runs) " runs" } })
+    };
     html! {
         form action="compare" {
             p.compare { button { "Compare the two chosen" } }
@@ -66,14 +73,14 @@ fn table(found: &[&Entry], live: Option<&str>) -> Markup {
                         th.text scope="col" { "began (UTC)" } th.text scope="col" { "trials" }
                         th.text scope="col" { "median operations per second" } th.text scope="col" { "tags and note" }
                     } }
-                    tbody { @for (place, entry) in found.iter().enumerate() { (row(place, entry, live)) } }
+                    tbody { @for (place, entry) in found.iter().enumerate() { (row(place, entry, history(entry), live)) } }
                 }
             }
         }
     }
 }
 
-fn row(place: usize, entry: &Entry, live: Option<&str>) -> Markup {
+fn row(place: usize, entry: &Entry, history: Option<Markup>, live: Option<&str>) -> Markup {
     let name = entry.name.as_str();
     let page = if live == Some(name) { "live".to_owned() } else { format!("results/{}", escaped(name)) };
     html! {
@@ -84,6 +91,7 @@ fn row(place: usize, entry: &Entry, live: Option<&str>) -> Markup {
                 a href=(page) { (if entry.experiment.is_empty() { name } else { &entry.experiment }) }
                 span.minor { (name) }
                 @if let Some(source) = &entry.source { span.minor { "reproduces " (source) } }
+                @if let Some(history) = history { (history) }
             }
             td.text { (when(&entry.started)) span.minor { "rumba " (entry.rumba) } }
             td.text {

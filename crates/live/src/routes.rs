@@ -15,7 +15,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use futures_util::stream::{self, Stream};
 use rumba_lab::store;
-use rumba_report::LivePage;
+use rumba_report::{HistoryNotes, LivePage};
 use serde::Deserialize;
 
 use crate::guard::{Names, guard};
@@ -23,7 +23,7 @@ use crate::library::Library;
 use crate::live::Live;
 use crate::server::{Content, Stop};
 use crate::view::{Data, View};
-use crate::{metrics, pages};
+use crate::{metrics, pages, past};
 
 /// The pause of the library after it has read everything.
 const REST: Duration = Duration::from_secs(5);
@@ -110,6 +110,7 @@ pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
         .route("/results/{name}/report.json", get(result_json))
         .route("/note", post(save_note))
         .route("/compare", get(compare))
+        .route("/history", get(history))
         .route("/beside", get(adjacent))
         .route("/live", get(live_page))
         .route("/live/data", get(live_data))
@@ -267,6 +268,30 @@ async fn adjacent(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> 
         let merged = store::merge(pair.into()).ok_or(Refused::Missing)?;
         let summary = rumba_statistics::summarise(&merged);
         Ok(Html(rumba_report::html_with(&merged, &summary, &profiles)).into_response())
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct HistoryQuery {
+    experiment: String,
+    /// The search of the list.
+    #[serde(default)]
+    q: String,
+}
+
+/// The history of an experiment over the results that a search finds.
+async fn history(State(served): State<Arc<Served>>, Query(query): Query<HistoryQuery>) -> Response {
+    apart(move || {
+        let entries = served.library.list()?;
+        let found = Library::matching(&entries, &query.q);
+        let runs = past::runs(&served.library, past::of_experiment(&found, &query.experiment));
+        if runs.read.is_empty() {
+            return Err(Refused::Missing);
+        }
+        let history = rumba_statistics::history(&runs.read, None);
+        let notes = HistoryNotes { left_out: &runs.left_out, library: Some("./"), ..HistoryNotes::default() };
+        Ok(Html(rumba_report::history_html(&history, &notes)).into_response())
     })
     .await
 }
