@@ -68,6 +68,18 @@ const LOAD: Column[] = [
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 
+/** The CPU's hardware counters, where they could be read. */
+const HARDWARE: Column[] = [
+  ...["server", "client", "kernel"].flatMap((owner) => [
+    { head: `${owner} instructions`, metric: `${owner}_instructions_per_op` },
+    { head: "cycles", metric: `${owner}_cycles_per_op` },
+    { head: "per cycle", metric: `${owner}_ipc`, unit: "instructions" },
+    { head: "LLC misses", metric: `${owner}_llc_misses_per_op` },
+    { head: "dTLB misses", metric: `${owner}_dtlb_misses_per_op` },
+  ]),
+  { head: "counted", metric: "hardware_counted_percent", unit: "% of the time" },
+];
+
 /** The metrics of the engines' own counters, which have names such as `X_kb_per_op`, in words. */
 function written(context: Context): Column[] {
   const names = context.data.metrics.map(({ name }) => name).filter((name) => /^[a-z][a-z0-9_]*_kb_per_op$/.test(name));
@@ -154,6 +166,7 @@ function costSection(context: Context): HTMLElement {
     growthTable(context),
     writtenTable(context),
     tallyTable(context),
+    hardwareTable(context),
     debtTable(context),
   );
 }
@@ -220,6 +233,20 @@ function tallyTable(context: Context): HTMLElement | null {
     h("summary", {}, "What the workload counted"),
     h("p", { class: "about" }, "The workload's own counters, such as a script's rumba.count, per operation and per second of all loops."),
     figureTable(context, "tallies", columns, (row) => row.run),
+  );
+}
+
+/** The hardware counters, if some engine has any. */
+function hardwareTable(context: Context): HTMLElement | null {
+  const rows = context.rows();
+  const counted = HARDWARE.filter(({ metric }) => rows.some((row) => value(row.run?.metrics[metric]?.median) !== null));
+  if (counted.length === 0) return null;
+  return h(
+    "details",
+    { class: "hardware" },
+    h("summary", {}, "Hardware counters"),
+    h("p", { class: "about" }, "Server and client in user mode, then both in kernel mode. LLC misses are loads that missed the last level cache. Counting costs time at each switch between threads. Events that were counted for a part of the time are scaled up."),
+    figureTable(context, "hardware", counted, (row) => row.run),
   );
 }
 

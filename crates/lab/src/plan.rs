@@ -183,6 +183,7 @@ fn trial(
             backlog_s: run.backlog_s,
             seed: run.seed,
             aa: run.aa,
+            hardware_counters: run.hardware_counters,
             prices: run.prices.clone(),
             at_most_repeats: run.until_decided.then_some(run.repeats),
             verify: run.verify,

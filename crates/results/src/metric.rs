@@ -212,6 +212,38 @@ metrics! {
     server_ctx_switches_per_op: "1/op", Less, Cpu;
     /// Context switches of the whole host per second, of all processes and of the kernel's own threads (vmstat's `cs`).
     host_ctx_switches_per_s: "1/s", Neither, Cpu;
+    /// Instructions in user mode per operation, of the server's processes; absent for embedded engines. Only with `run.hardware_counters`.
+    server_instructions_per_op: "1/op", Less, Cpu;
+    /// CPU cycles in user mode per operation, of the server's processes; absent for embedded engines. Only with `run.hardware_counters`.
+    server_cycles_per_op: "1/op", Less, Cpu;
+    /// Instructions per CPU cycle in user mode, of the server's processes; absent for embedded engines. Only with `run.hardware_counters`.
+    server_ipc: "ratio", Neither, Cpu;
+    /// Loads that missed the last level cache in user mode per operation, of the server's processes; absent for embedded engines. Only with `run.hardware_counters`.
+    server_llc_misses_per_op: "1/op", Less, Cpu;
+    /// Loads that missed the data TLB in user mode per operation, of the server's processes; absent for embedded engines. Only with `run.hardware_counters`.
+    server_dtlb_misses_per_op: "1/op", Less, Cpu;
+    /// Instructions in user mode per operation, of the clients' process without rumba's own threads; embedded engines run in it. Only with `run.hardware_counters`.
+    client_instructions_per_op: "1/op", Less, Cpu;
+    /// CPU cycles in user mode per operation, of the clients' process without rumba's own threads; embedded engines run in it. Only with `run.hardware_counters`.
+    client_cycles_per_op: "1/op", Less, Cpu;
+    /// Instructions per CPU cycle in user mode, of the clients' process without rumba's own threads; embedded engines run in it. Only with `run.hardware_counters`.
+    client_ipc: "ratio", Neither, Cpu;
+    /// Loads that missed the last level cache in user mode per operation, of the clients' process without rumba's own threads; embedded engines run in it. Only with `run.hardware_counters`.
+    client_llc_misses_per_op: "1/op", Less, Cpu;
+    /// Loads that missed the data TLB in user mode per operation, of the clients' process without rumba's own threads; embedded engines run in it. Only with `run.hardware_counters`.
+    client_dtlb_misses_per_op: "1/op", Less, Cpu;
+    /// Instructions in kernel mode per operation, of clients and server together; the kernel's own threads not included. Only with `run.hardware_counters`.
+    kernel_instructions_per_op: "1/op", Less, Cpu;
+    /// CPU cycles in kernel mode per operation, of clients and server together; the kernel's own threads not included. Only with `run.hardware_counters`.
+    kernel_cycles_per_op: "1/op", Less, Cpu;
+    /// Instructions per CPU cycle in kernel mode, of clients and server together; the kernel's own threads not included. Only with `run.hardware_counters`.
+    kernel_ipc: "ratio", Neither, Cpu;
+    /// Loads that missed the last level cache in kernel mode per operation, of clients and server together; the kernel's own threads not included. Only with `run.hardware_counters`.
+    kernel_llc_misses_per_op: "1/op", Less, Cpu;
+    /// Loads that missed the data TLB in kernel mode per operation, of clients and server together; the kernel's own threads not included. Only with `run.hardware_counters`.
+    kernel_dtlb_misses_per_op: "1/op", Less, Cpu;
+    /// Share of the CPU time in which the least counted of these events was counted; the figures are scaled up to the whole time. Below 100, the CPU has fewer counters than there are events. Only with `run.hardware_counters`.
+    hardware_counted_percent: "%", Neither, Cpu;
     /// Device reads per second.
     reads_per_s: "1/s", Neither, Rate;
     /// Device writes per second.

@@ -416,6 +416,9 @@ pub struct RunPlan {
     /// Engines with the same build and effective settings are compared nevertheless: an A/A run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aa: bool,
+    /// The CPU's hardware counters are read in the loops, which costs time at each switch between threads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hardware_counters: bool,
     /// Prices of hardware, from which costs are computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,

@@ -23,6 +23,7 @@ pub fn run_plan() -> RunPlan {
         rate: None,
         arrivals: None,
         aa: false,
+        hardware_counters: false,
         prices: None,
         at_most_repeats: None,
         search: None,

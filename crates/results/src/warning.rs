@@ -395,6 +395,12 @@ pub const WARNINGS: &[WarningKind] = &[
     row("results-not-written", Rank::Note, &[])
         .cause("The results could not be written, so the run stopped.")
         .remedy("Check the disk of the results, then continue with `rumba run --resume DIR`."),
+    row("missing-symbols", Rank::Note, &[])
+        .cause("More than 10% of the profile's samples have functions of a program that has no names for them.")
+        .remedy("Install the program's debug symbols (Debian: `-dbgsym`), or build it with them, and profile again."),
+    row("no-hardware-counters", Rank::Note, &[])
+        .cause("`hardware_counters = true` is set, and rumba cannot read some of the CPU's counters.")
+        .remedy("Set `kernel.perf_event_paranoid` to 1, as root, or use a host that exposes its CPU's counters."),
     row("few-intervals", Rank::Note, &[])
         .cause("The measured loops have too few intervals to decide whether they were steady.")
         .remedy("Run longer loops, or set a shorter `interval`."),

@@ -145,6 +145,13 @@ impl ThreadCpuRegistry {
         Ok(sum_ns)
     }
 
+    /// The ids of the threads that are registered with this role.
+    pub fn threads(&self, role: Role) -> Vec<u32> {
+        let rows = self.rows();
+        let of_role = rows.live.iter().filter(|row| row.role == role);
+        of_role.map(|row| row.thread.as_raw_pid() as u32).collect()
+    }
+
     fn leave(&self, id: u64) {
         let mut rows = self.rows();
         if let Some(at) = rows.live.iter().position(|row| row.id == id) {

@@ -7,8 +7,10 @@
 mod clock;
 mod cpu_roll;
 mod device;
+mod hardware;
 mod memory;
 mod other_processes;
+mod perf_event;
 mod proc_file;
 mod process;
 mod pulse;
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::engine::ProcessLocation;
 
 pub use cpu_roll::{CpuTimes, Entered, Role, ThreadCpuRegistry};
+pub use hardware::{EventsSpent, HardwareCounts, HardwareMeter, HardwareSpent, HardwareThreads};
 pub use other_processes::OtherProcesses;
 pub(crate) use process::IoMeter;
 pub use pulse::SuspendDetector;
@@ -140,6 +143,14 @@ impl Meters {
             Some(Ok(server)) => server.pids().collect(),
             Some(Err(_)) | None => Vec::new(),
         }
+    }
+
+    /// The threads that the server and the clients have now.
+    pub fn hardware_threads(&self) -> HardwareThreads {
+        let harness = self.cpu.threads(Role::Harness);
+        let mut client = process::threads("self");
+        client.retain(|thread| !harness.contains(thread));
+        HardwareThreads { server: self.server.as_ref().map(|server| reading(server, ServerMeter::threads)), client }
     }
 
     /// All counters now. Memory comes last, because sampling many processes takes up to a tenth of a second and the

@@ -171,6 +171,12 @@ pub fn ctx_switches() -> Result<u64, String> {
     clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
 }
 
+/// The ids of a process's threads, by its pid or `self`; empty when it has ended.
+pub fn threads(process: &str) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

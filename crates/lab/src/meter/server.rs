@@ -8,7 +8,7 @@ use super::Known;
 use super::clock::ProcessClock;
 use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
-use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share};
+use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share, threads};
 use crate::host::parse;
 
 /// Meters a server on this host.
@@ -158,6 +158,12 @@ impl ServerMeter {
     /// The pids of the server's processes.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
+    }
+
+    /// The ids of the threads of all known processes.
+    pub fn threads(&self) -> Known<Vec<u32>> {
+        let threads = self.pids().flat_map(|pid| threads(&pid.to_string())).collect();
+        self.main.living().map(|_| threads)
     }
 
     /// Resident bytes. The processes of one server share memory, such as its cache, so each page counts in proportion,

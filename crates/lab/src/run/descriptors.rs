@@ -31,10 +31,23 @@ pub fn allow(connections: u32) -> Result<(), EngineError> {
         return Err(EngineError::failed("clients", words));
     }
     limit.rlim_cur = wanted;
+    set(&limit).map_err(|error| EngineError::failed("setrlimit", error.to_string()))
+}
+
+/// Raises the limit by this many descriptors, so that meters take none of the engine's; at most to what the host allows.
+///
+/// # Errors
+/// The system's error.
+pub fn add(more: u64) -> io::Result<()> {
+    let limit = limit()?;
+    set(&libc::rlimit { rlim_cur: limit.rlim_cur.saturating_add(more).min(limit.rlim_max), ..limit })
+}
+
+fn set(limit: &libc::rlimit) -> io::Result<()> {
     // SAFETY: the limit lives through the call.
-    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } {
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, limit) } {
         0 => Ok(()),
-        _ => Err(EngineError::failed("setrlimit", io::Error::last_os_error().to_string())),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

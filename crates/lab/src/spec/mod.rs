@@ -183,6 +183,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// Whether engines that differ only in their names are compared: an A/A run.
     pub aa: bool,
+    /// Whether the CPU's hardware counters are read in the loops.
+    pub hardware_counters: bool,
     /// Prices of hardware, from which costs are computed.
     pub prices: Option<Prices>,
     /// Whether the data's consistency is verified.

@@ -40,6 +40,7 @@ pub const RUN_KEYS: &[&str] = &[
     "data_dir",
     "stall",
     "aa",
+    "hardware_counters",
 ];
 /// The default of `stall`, seconds: longer than any statement of a workload takes, and than InnoDB's limit for waiting
 /// for a lock.
@@ -273,6 +274,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         aa: bool("aa", false)?,
+        hardware_counters: bool("hardware_counters", false)?,
         prices: None,
         verify,
         crash_s,

@@ -11,6 +11,7 @@ use rumba_results::metric::{Metric, Metrics};
 use rumba_results::record::{Interval, PhaseKind, PhaseRecord, Spent};
 use rumba_results::statements::StatementTotals;
 
+use super::hardware;
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, receive_late_us_per_op, statements_per_op};
 use super::pending_stats::{Answer, debt};
 use super::span::{Span, growth, interval_end, is_run, ops};
@@ -76,8 +77,9 @@ impl Trial<'_> {
         self.take_in_processes();
         let (switches, other_processes) = (self.switches(phase), self.meters.other_processes());
         let (first, counted) = (self.meters.read(), self.bound.counted());
-        let span = self.begun(phase, Instant::now(), first, switches, other_processes, debt_start);
-        Span { counted: [counted.clone(), counted], ..span }
+        let mut span = self.begun(phase, Instant::now(), first, switches, other_processes, debt_start);
+        (span.hardware[0], span.counted) = (self.hardware_counts(), [counted.clone(), counted]);
+        span
     }
 
     /// A span that began at this time, with the readings of that time.
@@ -98,6 +100,7 @@ impl Trial<'_> {
             first,
             counted: Default::default(),
             switches: [switches, Err(CUT_OFF.to_owned())],
+            hardware: [CUT_OFF; 2].map(|reason| Err(reason.to_owned())),
             other_processes: [other_processes, Err(CUT_OFF.to_owned())],
             debt_start,
             data_start: self.data_bytes.clone(),
@@ -128,8 +131,10 @@ impl Trial<'_> {
         // A backlog has no value for deferred work: open operations may block the engine's answer.
         let (last, debt) = (before.last.clone(), before.debt_end.clone());
         let [_, counted] = before.counted.clone();
-        let span = self.begun(phase, before.ended, last, switches, other_processes, debt);
-        Span { counted: [counted.clone(), counted], ..span }
+        let mut span = self.begun(phase, before.ended, last, switches, other_processes, debt);
+        span.hardware[0].clone_from(&before.hardware[1]);
+        span.counted = [counted.clone(), counted];
+        span
     }
 
     /// Begins a span of work that is no client operation, at the end of a span or now. The engine's activity between
@@ -207,6 +212,9 @@ impl Trial<'_> {
             }
             let counts = running.collect();
             self.tick(span, infos, &counts, interval);
+            if is_end {
+                span.hardware[1] = self.hardware_counts();
+            }
             if is_end && !reports_end && !have_ended {
                 // The clients run on, and the span has ended.
                 span.switches[1] = self.switches(span.phase);
@@ -370,7 +378,7 @@ impl Trial<'_> {
         };
         let logical_bytes = self.logical_bytes();
         let storage = self.job.plan.engine.limits.storage.as_ref();
-        let metrics = Metrics {
+        let mut metrics = Metrics {
             iops_used_percent: iops_used_percent(phase, &spent, seconds, storage),
             read_statements_per_op,
             write_statements_per_op,
@@ -380,6 +388,9 @@ impl Trial<'_> {
             retries_per_op: Metric::from(retries as f64).per(ops as f64, "operations in this phase"),
             ..metrics(phase, ops, seconds, late_ns, &spent, size, logical_bytes)
         };
+        if matches!(phase, PhaseKind::Loop(_) | PhaseKind::Loops) {
+            hardware::add(&mut metrics, hardware::spent(&span.hardware), ops);
+        }
         PhaseRecord {
             phase,
             start_s: self.since_epoch_s(span.started),

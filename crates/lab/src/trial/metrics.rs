@@ -92,6 +92,8 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
+        // The caller sets the hardware counters.
+        ..Metrics::default()
     }
 }
 

@@ -8,6 +8,7 @@ mod acid;
 mod backlog;
 pub mod child;
 mod engine_sampler;
+mod hardware;
 mod limited;
 mod measured;
 mod metrics;
@@ -36,7 +37,7 @@ use rumba_results::metric::Metric;
 use rumba_results::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
-use crate::meter::{Meters, Role, SuspendDetector, ThreadCpuRegistry};
+use crate::meter::{HardwareMeter, Meters, Role, SuspendDetector, ThreadCpuRegistry};
 use crate::run::Driving;
 
 pub use acid::Act;
@@ -90,6 +91,8 @@ struct Trial<'a> {
     instance: Shared,
     place: ProcessLocation,
     meters: Meters,
+    /// The hardware counters, while they are open.
+    hardware: Result<HardwareMeter, String>,
     roll: Arc<ThreadCpuRegistry>,
     pulse: SuspendDetector,
     pending: PendingStats,
@@ -120,13 +123,14 @@ pub fn run(mut job: Job<'_>) {
             let phase = job.act.opens_in();
             let (pulse, pending, synced) = (SuspendDetector::start(&roll), PendingStats::default(), Arc::default());
             let data_bytes = Metric::absent("no data has been loaded yet");
-            let sampler = None;
+            let (sampler, hardware) = (None, Err(hardware::NOT_REQUESTED.to_owned()));
             let mut trial = Trial {
                 job,
                 bound,
                 instance,
                 place,
                 meters,
+                hardware,
                 roll,
                 pulse,
                 pending,

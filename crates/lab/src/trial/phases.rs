@@ -173,6 +173,7 @@ impl Trial<'_> {
         let made = self.clients(self.job.plan.clients, &ops, schedule, move |bound, session, at| {
             bound.client(session, at, seed)
         })?;
+        self.count_hardware();
         // Begin the span before the clients start, because beginning takes time. Otherwise operations would be counted
         // without their time.
         let mut span = self.begin(phase);
@@ -230,6 +231,7 @@ impl Trial<'_> {
         if let Some(all) = all {
             self.end_loops(&all, complete);
         }
+        self.end_hardware();
         let finished = finish(running);
         if end.is_ok() && finished.is_ok() {
             self.end_looking();

@@ -8,7 +8,7 @@ use rumba_engine_api::workload::Ops;
 use rumba_results::metric::Metric;
 use rumba_results::record::{PhaseKind, Spent, Suspension};
 
-use crate::meter::{DiskSize, OtherProcesses, Reading, ThreadSwitches};
+use crate::meter::{DiskSize, HardwareCounts, OtherProcesses, Reading, ThreadSwitches};
 use crate::run::cells::Counts;
 use crate::run::tail::Tail;
 
@@ -29,6 +29,8 @@ pub struct Span {
     pub(super) counted: [BTreeMap<String, u64>; 2],
     /// Context switches of a server's threads at both ends.
     pub(super) switches: [Result<ThreadSwitches, String>; 2],
+    /// Hardware counters at both ends.
+    pub(super) hardware: [Result<HardwareCounts, String>; 2],
     /// The CPU of other processes, at both ends.
     pub(super) other_processes: [Result<OtherProcesses, String>; 2],
     pub(super) debt_start: Vec<Gauge>,
@@ -101,11 +103,13 @@ impl Span {
         }
         let [first, _] = self.switches.clone();
         let [counted_first, _] = self.counted.clone();
+        let [hardware_first, _] = self.hardware.clone();
         Span {
             ended: next.ended,
             last: next.last.clone(),
             counted: [counted_first, next.counted[1].clone()],
             switches: [first, next.switches[1].clone()],
+            hardware: [hardware_first, next.hardware[1].clone()],
             other_processes: [self.other_processes[0].clone(), next.other_processes[1].clone()],
             tail: next.tail.clone(),
             size: next.size.clone(),

@@ -339,6 +339,35 @@ pub fn tallies(rows: &[Row], pick: Pick) -> Vec<Column> {
     names.iter().filter_map(column).collect()
 }
 
+/// The CPU's hardware counters; empty if none was read. JSON has the cycles, too.
+pub fn hardware(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let of = |letter, who, [instructions, ipc, llc, dtlb]: [&'static str; 4]| {
+        let legend = |what: &str| format!("{what}, {who}");
+        [
+            Column::metric(&format!("{letter}ins/t"), instructions, 0, &legend("instructions per operation")),
+            Column::metric(&format!("{letter}IPC"), ipc, 2, &legend("instructions per CPU cycle")),
+            Column::metric(
+                &format!("{letter}LLC/t"),
+                llc,
+                1,
+                &legend("loads per operation that missed the last level cache"),
+            ),
+            Column::metric(&format!("{letter}TLB/t"), dtlb, 1, &legend("loads per operation that missed the data TLB")),
+        ]
+    };
+    let server = ["server_instructions_per_op", "server_ipc", "server_llc_misses_per_op", "server_dtlb_misses_per_op"];
+    let client = ["client_instructions_per_op", "client_ipc", "client_llc_misses_per_op", "client_dtlb_misses_per_op"];
+    let kernel = ["kernel_instructions_per_op", "kernel_ipc", "kernel_llc_misses_per_op", "kernel_dtlb_misses_per_op"];
+    let counted = "share of the CPU time in which the least counted event was counted, percent";
+    let all = [
+        of("s", "the server in user mode", server),
+        of("c", "the clients' process in user mode", client),
+        of("k", "both in kernel mode", kernel),
+    ];
+    let all = all.into_iter().flatten().chain([Column::metric("cnt%", "hardware_counted_percent", 0, counted)]);
+    all.filter(|column| rows.iter().filter_map(pick).any(|figures| column.median(figures).value().is_some())).collect()
+}
+
 /// Bytes written by purpose, as the engines report them; only purposes that some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted(rows, pick, &WRITTEN, "KB")

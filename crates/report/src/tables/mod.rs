@@ -127,6 +127,10 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
         ("Microseconds waited per operation by the engine's own counters", columns::waited(&summary.rows, run)),
         ("Statements per operation, those of retries included", columns::statements(&summary.rows, run)),
         ("The workload's own counters, all loops", columns::tallies(&summary.rows, run)),
+        (
+            "Hardware counters per operation: user mode of server and client, kernel mode",
+            columns::hardware(&summary.rows, run),
+        ),
     ] {
         section(&mut text, title, summary, run, &columns, ran);
     }
