@@ -46,8 +46,17 @@ export function flameSection(context: Context): HTMLElement | null {
     "Where did the CPU time go?",
     `Sampled with perf during the loops: a frame is as wide as the CPU time that was spent in it and in what it called, ${flame.samples.toLocaleString("en")} samples in all.${compared} Click a frame to give it the whole width.`,
     flames.length > 1 && chooser,
+    unnamed(context, flame),
     holder,
   );
+}
+
+/** The programs whose functions have no names in this graph, and how to get them. The repeats of an engine lack the same. */
+function unnamed(context: Context, flame: Flame): HTMLElement | null {
+  const missing = context.data.summary.remarks.filter(({ code, engine, clients }) => code === "missing-symbols" && engine === flame.engine && clients === flame.clients);
+  const byRemedy = new Map(missing.reverse().map(({ message, remedy }) => [remedy, message]));
+  if (byRemedy.size === 0) return null;
+  return h("ul", { class: "footnotes", "aria-label": "functions without names" }, ...[...byRemedy].map(([remedy, message]) => h("li", {}, `${message}; ${remedy}.`)));
 }
 
 /** The shares of a flame's frames, by their paths. */

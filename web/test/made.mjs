@@ -36,6 +36,19 @@ export function search(data) {
   ];
 }
 
+/** Hardware counters of a server, of which the kernel's could not be read. */
+export function hardware(data) {
+  for (const { run } of data.summary.rows) run.metrics.server_instructions_per_op = scaled(run.metrics.ops_per_s, 3);
+}
+
+/** A profile of one engine, with a program whose functions have no names; its repeats differ a little. */
+export function unnamed(data) {
+  const { engine, clients } = data.summary.rows.find((row) => row.clients === 64);
+  data.flames = [{ engine, clients, samples: 100, threads: [["mariadbd", 100, [["[mariadbd]", 40, []], ["main", 60, []]]]] }];
+  const about = { code: "missing-symbols", rank: "note", engine, clients, remedy: "install mariadb-server-core-dbgsym" };
+  data.summary.remarks.push({ ...about, repeat: 1, message: "40% without names" }, { ...about, repeat: 2, message: "41% without names" });
+}
+
 /** The last second of the loops has no operation, as the drain has none. */
 export function stalled(data) {
   for (const { timeline } of data.trials) {

@@ -178,3 +178,19 @@ test("a key of many lines folds, and engines without a finished repeat are marke
   assert.equal(await growing.locator(".choice", { hasText: "clients" }).locator("select").inputValue(), "16", "the largest number that most engines have finished");
   assert.deepEqual(await growing.locator(".key li:has(.flag)").evaluateAll((all) => all.map((item) => item.firstChild.textContent)), ["lmdb"]);
 });
+
+test("hardware counters have a table only where some were read, with a column for each", { skip }, async () => {
+  const { tab: without } = await open({}, "", ladder);
+  assert.equal(await without.locator("#cost .hardware").count(), 0);
+  const { tab, problems } = await open({}, "", altered(ladder, made.hardware));
+  const heads = await tab.locator("#cost .hardware thead th").evaluateAll((all) => all.map((head) => head.firstChild.textContent));
+  assert.deepEqual(heads, ["engine", "server instructions"]);
+  assert.deepEqual(problems, []);
+});
+
+test("a program without symbols is named above the flame graph, with the remedy", { skip }, async () => {
+  const { tab, problems } = await open({}, "#clients=64", altered(ladder, made.unnamed));
+  assert.deepEqual(await tab.locator("#flame .footnotes li").allTextContents(), ["40% without names; install mariadb-server-core-dbgsym."]);
+  assert.equal(await tab.locator("#flame .frame", { hasText: "[mariadbd]" }).count(), 1);
+  assert.deepEqual(problems, []);
+});

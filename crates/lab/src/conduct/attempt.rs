@@ -56,8 +56,9 @@ impl TrialRunner<'_> {
         }
         self.give_back(trial, writer.status())?;
         writer.condition(condition::DATA, start.words());
-        if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
+        if let Some((words, warnings)) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
             writer.condition(profile::CONDITION, words);
+            warnings.into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
         }
         let mut engine_files = EngineFiles::of(&data.engine_dir());
         let retained = self.retain(trial, (data, left), &mut limited, &mut writer, kept_loads, watch);

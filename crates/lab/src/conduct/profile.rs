@@ -2,8 +2,8 @@
 //! to the record as folded stacks. It samples by the CPU clock, which virtual machines also have.
 
 mod fold;
+mod symbols;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::units::show_bytes;
 use rumba_results::event::Event;
 use rumba_results::record::PhaseKind;
+use rumba_results::warning::Warning;
 
+use self::fold::Folded;
 use crate::store::STACKS;
 
 /// Samples of each CPU and second: few enough to leave a server's figures unchanged, and no divisor of a timer's rate.
@@ -138,19 +140,20 @@ impl Sampler {
         }
     }
 
-    /// Stores the samples as folded stacks and describes them; `None` for a trial without loops.
-    pub fn finish(mut self, stops: &AtomicUsize) -> Option<String> {
+    /// Stores the samples as folded stacks and describes them; `None` for a trial without loops. The warnings are about
+    /// programs whose functions have no names.
+    pub fn finish(mut self, stops: &AtomicUsize) -> Option<(String, Vec<Warning>)> {
         self.interrupt();
         let perf = self.perf.take();
         if let Some(trouble) = self.trouble.take() {
-            return Some(trouble);
+            return Some((trouble, Vec::new()));
         }
         let mut perf = perf?;
         let data = self.data()?;
         let until = Instant::now() + PATIENCE;
         let kept = wait(&mut perf, until, stops)
             .and_then(|()| folded(&data, until, stops))
-            .and_then(|stacks| fs::write(self.directory.join(STACKS), fold::text(&stacks)));
+            .and_then(|folded| fs::write(self.directory.join(STACKS), fold::text(&folded.stacks)).map(|()| folded));
         let is_cut = fs::metadata(&data).is_ok_and(|file| file.len() >= MOST_BYTES);
         let when = match is_cut {
             true => {
@@ -159,11 +162,14 @@ impl Sampler {
             false => "during the loops".to_owned(),
         };
         Some(match kept {
-            Ok(()) => format!(
-                "perf, cpu-clock, {RATE} samples per CPU and second {when}, of {}; the figures include its cost",
-                self.whom
-            ),
-            Err(error) => format!("none: {error}"),
+            Ok(folded) => {
+                let whom = self.whom;
+                let words = format!(
+                    "perf, cpu-clock, {RATE} samples per CPU and second {when}, of {whom}; the figures include its cost"
+                );
+                (words, symbols::missing(&folded))
+            }
+            Err(error) => (format!("none: {error}"), Vec::new()),
         })
     }
 }
@@ -191,19 +197,19 @@ fn wait(child: &mut Child, until: Instant, stops: &AtomicUsize) -> io::Result<()
 }
 
 /// The sampled stacks, with the count of each.
-fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<BTreeMap<String, u64>> {
+fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<Folded> {
     let text = data.with_extension("txt");
     let script = || {
         let mut command = Command::new("perf");
-        command.args(["script", "--no-inline", "-F", "comm,ip,sym", "-i"]).arg(data).stdin(Stdio::null());
+        command.args(["script", "--no-inline", "-F", "comm,ip,sym,dso", "-i"]).arg(data).stdin(Stdio::null());
         command.stdout(fs::File::create(&text)?).stderr(Stdio::null()).spawn()
     };
     wait(&mut script()?, until, stops)?;
-    let stacks = fold::fold(io::BufReader::new(fs::File::open(&text)?))?;
-    if stacks.is_empty() {
+    let folded = fold::fold(io::BufReader::new(fs::File::open(&text)?))?;
+    if folded.samples == 0 {
         return Err(io::Error::other("perf saw no running thread"));
     }
-    Ok(stacks)
+    Ok(folded)
 }
 
 /// All processes below this one.

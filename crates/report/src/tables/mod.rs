@@ -142,6 +142,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&promises::promises(results));
     text.push_str(&notes::scaling(summary));
     text.push_str(&notes::waits(results));
+    text.push_str(&notes::symbols(summary));
     text.push_str(&notes::conflicts(results));
     text.push_str(&notes::apart(results));
     text.push_str(&notes::servers(results));

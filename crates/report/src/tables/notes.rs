@@ -91,6 +91,26 @@ pub fn waits(results: &Results) -> String {
     if text.is_empty() { text } else { format!("{heading}{text}") }
 }
 
+/// Programs of the CPU profile whose functions have no names, with the remedy. The repeats of an engine lack the same.
+pub fn symbols(summary: &Summary) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut known: Vec<(&str, u32, &str)> = Vec::new();
+    for remark in summary.remarks.iter().filter(|remark| remark.warning.code == "missing-symbols") {
+        let (About { engine, clients, .. }, warning) = (&remark.about, &remark.warning);
+        let of = (engine.as_str(), *clients, warning.remedy.as_str());
+        if !known.contains(&of) {
+            known.push(of);
+            let (message, remedy) = (on_a_line(&warning.message), on_a_line(&warning.remedy));
+            lines.push(format!("  {engine}, {}: {message}; {remedy}\n", counted(*clients as usize, "client")));
+        }
+    }
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\nFunctions without names in the CPU profile\n{}", lines.concat())
+    }
+}
+
 /// The reasons for retried transactions in the loops, over all repeats, the most frequent first.
 pub fn conflicts(results: &Results) -> String {
     let mut all: BTreeMap<(String, &str), BTreeMap<&str, u64>> = BTreeMap::new();

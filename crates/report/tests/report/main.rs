@@ -1,6 +1,7 @@
 //! The report over synthetic results: tables, JSON and page.
 #![allow(clippy::unwrap_used)]
 
+mod cpu;
 mod flat;
 mod growth;
 mod hostile;
