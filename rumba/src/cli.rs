@@ -483,6 +483,12 @@ pub enum EnginesCommand {
         /// The server or library, as `rumba engines` lists it
         server: String,
     },
+    /// Compile a server that no package has into rumba's own cache; prints time and disk space first, needs no root, and
+    /// continues an interrupted build
+    Build {
+        /// The engine that the server is for: tokudb
+        engine: String,
+    },
 }
 
 /// Arguments of `server`.

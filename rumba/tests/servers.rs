@@ -48,6 +48,7 @@ macro_rules! tried {
 }
 
 tried! {
+    innodb_of_mariadb_10_5: "innodb" of "mariadb-tokudb@10.5";
     innodb_of_mariadb_10_11: "innodb" of "mariadb@10.11";
     innodb_of_mariadb_11_8: "innodb" of "mariadb@11.8";
     innodb_of_mysql_5_6: "innodb" of "mysql@5.6";
@@ -56,11 +57,13 @@ tried! {
     innodb_of_mysql_9_7: "innodb" of "mysql@9.7";
     mongodb_4_2: "mongodb" of "mongodb@4.2";
     mongodb_6_0: "mongodb" of "mongodb@6.0";
+    myrocks_of_mariadb_10_5: "myrocks" of "mariadb-tokudb@10.5";
     myrocks_of_mariadb_10_11: "myrocks" of "mariadb@10.11" needs MyRocks;
     myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";
     postgresql_15: "postgresql" of "postgresql@15";
     postgresql_18: "postgresql" of "postgresql@18";
     postgresql_19: "postgresql" of "postgresql@19";
+    tokudb_of_mariadb_10_5: "tokudb" of "mariadb-tokudb@10.5";
 }
 
 /// A server's engine that differs only by a setting. Engines with their own name are tested under it.

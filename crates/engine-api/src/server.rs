@@ -15,6 +15,8 @@ pub struct ServerInfo {
     pub engines: Vec<String>,
     /// The version found, or the missing part and the command that installs it.
     pub availability: Availability,
+    /// The shell command that installs it.
+    pub install: String,
 }
 
 /// The servers of a family that rumba can list and install.

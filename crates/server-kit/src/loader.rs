@@ -1,4 +1,4 @@
-//! Servers in unpacked trees with their own libraries and dynamic loader.
+//! Servers in unpacked trees with their own libraries, and mostly their own dynamic loader.
 
 use std::fs;
 use std::io;
@@ -9,23 +9,30 @@ use std::process::Command;
 /// The dynamic loader and libraries of a tree.
 #[derive(Clone, Debug)]
 pub struct Loader {
-    program: PathBuf,
+    /// The tree's own loader. Without one, the host's loader takes the C library of the host.
+    program: Option<PathBuf>,
     libraries: Vec<PathBuf>,
 }
 
 impl Loader {
-    /// The loader of a tree, if it has one.
+    /// The loader of a tree, if it has libraries.
     pub fn of(tree: &Path) -> Option<Self> {
         let libraries = library_directories(tree);
-        let program = libraries.iter().find_map(|dir| loader_in(dir))?;
-        Some(Self { program, libraries })
+        let program = libraries.iter().find_map(|dir| loader_in(dir));
+        (!libraries.is_empty()).then_some(Self { program, libraries })
     }
 
     /// A command that runs a program of the tree.
     pub fn command(&self, program: &Path) -> Command {
         let libraries: Vec<String> = self.libraries.iter().map(|dir| dir.display().to_string()).collect();
-        let mut command = Command::new(&self.program);
-        command.arg("--library-path").arg(libraries.join(":")).arg(program);
+        let libraries = libraries.join(":");
+        let Some(loader) = &self.program else {
+            let mut command = Command::new(program);
+            command.env("LD_LIBRARY_PATH", libraries);
+            return command;
+        };
+        let mut command = Command::new(loader);
+        command.arg("--library-path").arg(libraries).arg(program);
         command
     }
 }
@@ -37,15 +44,19 @@ impl Loader {
 /// # Errors
 /// The system's error.
 pub fn wrap_programs(tree: &Path, directory: &Path) -> io::Result<()> {
-    let (Some(loader), Ok(below)) = (Loader::of(tree), directory.strip_prefix(tree)) else { return Ok(()) };
+    let (Some(Loader { program: Some(loader), libraries }), Ok(below)) =
+        (Loader::of(tree), directory.strip_prefix(tree))
+    else {
+        return Ok(());
+    };
     // The path from the program's directory up to the tree.
     let up = below.iter().map(|_| "..").collect::<Vec<_>>().join("/");
     let inside =
         |path: &Path| path.strip_prefix(tree).map(|path| format!("$tree/{}", path.display())).unwrap_or_default();
-    let libraries: Vec<String> = loader.libraries.iter().map(|path| inside(path)).collect();
+    let libraries: Vec<String> = libraries.iter().map(|path| inside(path)).collect();
     let script = format!(
         "#!/bin/sh\ntree=$(dirname \"$0\")/{up}\nexec \"{}\" --argv0 \"$0\" --library-path \"{}\" \"$0.bin\" \"$@\"\n",
-        inside(&loader.program),
+        inside(&loader),
         libraries.join(":")
     );
     for entry in fs::read_dir(directory)? {

@@ -135,7 +135,11 @@ impl rumba_server_kit::install::Software for Software {
 
     /// Whether an engine is present, as far as plugins show it.
     fn holds(&self, engine: &str) -> bool {
-        engine != "myrocks" || self.has_plugin("ha_rocksdb")
+        match engine {
+            "myrocks" => self.has_plugin("ha_rocksdb"),
+            "tokudb" => self.has_plugin("ha_tokudb"),
+            _ => true,
+        }
     }
 }
 

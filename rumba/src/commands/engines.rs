@@ -1,4 +1,5 @@
-//! `rumba engines`: what can run here, and `rumba engines install` for servers and libraries.
+//! `rumba engines`: what can run here, `rumba engines install` for servers and libraries, and `rumba engines build` for a
+//! server that no package has.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use serde_json::json;
 use crate::cli::{EnginesArgs, EnginesCommand, ListArgs};
 use crate::problem::Problem;
 
-/// Lists the engines, or the settings of one; or installs a server or a library.
+/// Lists the engines, or the settings of one; or installs or builds a server or a library.
 pub fn run(args: &EnginesArgs, registry: &Registry) -> super::Result {
     match &args.command {
         Some(EnginesCommand::Install { server }) => install(server, registry),
+        Some(EnginesCommand::Build { engine }) => build(engine, registry),
         None => list(&args.list, registry),
     }
 }
@@ -63,7 +65,7 @@ fn show_releases(engine: &dyn Engine, servers: &[ServerInfo]) {
         say!("{:<12} {}", "", line(&engine.availability(BuildSelector::default())));
     }
     for server in having {
-        say!("{:<12} {:<14} {}", "", server.name, line(&server.availability));
+        say!("{:<12} {:<19} {}", "", server.name, line(&server.availability));
     }
 }
 
@@ -94,7 +96,7 @@ fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
                 "version": server.availability.version,
                 "source": server.availability.source,
                 "missing": server.availability.missing,
-                "install": format!("rumba engines install {}", server.name),
+                "install": server.install,
             })
         });
         value[if is_server(engine) { "servers" } else { "libraries" }] = releases.collect();
@@ -143,30 +145,49 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
 }
 
 fn install(name: &str, registry: &Registry) -> super::Result {
+    fetch(registry, "release", name, |server| Some(&server.name))
+}
+
+/// The command that builds the server of an engine, before the engine's name.
+const BUILD: &str = "rumba engines build ";
+
+fn build(engine: &str, registry: &Registry) -> super::Result {
+    fetch(registry, "engine to build", engine, |server| server.install.strip_prefix(BUILD))
+}
+
+/// Installs the release that `called` gives this name.
+fn fetch(registry: &Registry, what: &str, name: &str, called: impl Fn(&ServerInfo) -> Option<&str>) -> super::Result {
     let known = registry.catalogues.iter().find_map(|catalogue| {
-        let server = catalogue.list().into_iter().find(|server| server.name == name)?;
+        let server = catalogue.list().into_iter().find(|server| called(server) == Some(name))?;
         Some((catalogue, server))
     });
-    let Some((catalogue, _)) = known else {
-        let names: Vec<String> =
-            registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).map(|server| server.name).collect();
-        let remedy = match rumba_engine_api::nearest(name, names.iter().map(String::as_str)) {
+    let Some((catalogue, server)) = known else {
+        let all: Vec<ServerInfo> = registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).collect();
+        let names: Vec<&str> = all.iter().filter_map(&called).collect();
+        let remedy = match rumba_engine_api::nearest(name, names.iter().copied()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("known are: {}", names.join(", ")),
         };
-        return Err(Problem::mistake(format!("unknown release `{name}`"), remedy));
+        return Err(Problem::mistake(format!("unknown {what} `{name}`"), remedy));
     };
+    let name = &server.name;
+    let is_built = server.install.starts_with(BUILD);
     let interrupted = end_children_when_interrupted()?;
     let mut say = |what: &str| say!("{name}: {what}");
     match catalogue.install(name, &mut say) {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(_) if interrupted.load(Relaxed) => {
-            say!("{name}: interrupted; nothing was installed");
+            let more = if is_built { "; the same command continues" } else { "" };
+            say!("{name}: interrupted; nothing was installed{more}");
             Ok(ExitCode::from(super::run::INTERRUPTED))
         }
         Err(error @ EngineError::DiskFull(_)) => Err(Problem::failure(
             error.to_string(),
             "nothing was installed: free some space, or set RUMBA_CACHE to a directory on a larger volume",
+        )),
+        Err(error) if is_built => Err(Problem::failure(
+            error.to_string(),
+            "nothing was installed: remove the cause, then run the same command again; it continues",
         )),
         Err(error) => Err(Problem::failure(
             error.to_string(),

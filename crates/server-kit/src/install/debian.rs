@@ -19,7 +19,7 @@ use crate::command::{output_of, progress_of};
 pub const TREE: &str = "tree";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// The variable that names the archive if the system's sources do not.
-const MIRROR: &str = "RUMBA_DEBIAN_MIRROR";
+pub const MIRROR: &str = "RUMBA_DEBIAN_MIRROR";
 
 /// Packages of a Debian suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Packages {
 /// The suite that another one extends.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Base {
+pub struct Base {
     suite: String,
     /// The source package to take from the extending suite; all others come from this one.
     source: String,
@@ -48,26 +48,12 @@ impl Packages {
 
     /// Downloads, verifies and unpacks the packages and all their dependencies.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
-        let apt = Apt::new(&draft.join("apt"), &self.suite, self.base.as_ref())?;
-        say(&format!("fetching the list of packages of {}", self.origin()));
-        output_of(apt.command("apt-get").arg("update"), "install")?;
+        let apt = Apt::new(&draft.join("apt"), &self.suite, self.base.as_ref(), "deb")?;
+        apt.update(say)?;
         self.download(&apt, say)?;
         say("signature and checksums verified by apt; unpacking");
         let archives = apt.archives().map_err(|error| failed(&apt.root, &error))?;
-        let tree = draft.join(TREE);
-        fs::create_dir(&tree).map_err(|error| failed(&tree, &error))?;
-        let mut names = Vec::new();
-        for archive in &archives {
-            output_of(Command::new("dpkg-deb").arg("--extract").arg(archive).arg(&tree), "install")?;
-            names.extend(archive.file_name().map(|name| name.to_string_lossy().into_owned()));
-        }
-        names.sort();
-        let list = draft.join("packages");
-        fs::write(&list, names.join("\n") + "\n").map_err(|error| failed(&list, &error))?;
-        // A server does not need documentation, and apt's files are no longer needed.
-        for superfluous in ["usr/share/doc", "usr/share/man", "usr/share/locale"] {
-            let _ = fs::remove_dir_all(tree.join(superfluous));
-        }
+        unpack(&archives, draft)?;
         fs::remove_dir_all(&apt.root).map_err(|error| failed(&apt.root, &error))
     }
 
@@ -95,6 +81,25 @@ impl Packages {
     }
 }
 
+/// Unpacks packages into the draft's tree, and lists them in the file `packages`.
+pub fn unpack(archives: &[PathBuf], draft: &Path) -> Result<(), EngineError> {
+    let tree = draft.join(TREE);
+    fs::create_dir(&tree).map_err(|error| failed(&tree, &error))?;
+    let mut names = Vec::new();
+    for archive in archives {
+        output_of(Command::new("dpkg-deb").arg("--extract").arg(archive).arg(&tree), "install")?;
+        names.extend(archive.file_name().map(|name| name.to_string_lossy().into_owned()));
+    }
+    names.sort();
+    let list = draft.join("packages");
+    fs::write(&list, names.join("\n") + "\n").map_err(|error| failed(&list, &error))?;
+    // A server does not need documentation.
+    for superfluous in ["usr/share/doc", "usr/share/man", "usr/share/locale"] {
+        let _ = fs::remove_dir_all(tree.join(superfluous));
+    }
+    Ok(())
+}
+
 /// The number of packages downloaded between two progress lines.
 const PACKAGES_PER_LINE: usize = 10;
 
@@ -104,12 +109,14 @@ fn size_listed(line: &str) -> Option<u64> {
 }
 
 /// apt with a separate root.
-struct Apt {
+pub struct Apt {
     root: PathBuf,
+    suite: String,
 }
 
 impl Apt {
-    fn new(root: &Path, suite: &str, base: Option<&Base>) -> Result<Self, EngineError> {
+    /// Configures apt for a suite. `types` are the archive types to list: `deb`, or `deb deb-src` for sources as well.
+    pub fn new(root: &Path, suite: &str, base: Option<&Base>, types: &str) -> Result<Self, EngineError> {
         if !Path::new(KEYRING).exists() {
             let message = format!(
                 "{KEYRING} is missing, without which Debian's signatures cannot be verified; \
@@ -125,16 +132,29 @@ impl Apt {
         let write = |name: &str, text: &str| fs::write(root.join(name), text).map_err(|error| failed(root, &error));
         write("state/status", "")?;
         let suites = base.map_or_else(|| suite.to_owned(), |base| format!("{} {suite}", base.suite));
-        let source = format!("Types: deb\nURIs: {mirror}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYRING}\n");
+        let source =
+            format!("Types: {types}\nURIs: {mirror}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYRING}\n");
         write("etc/debian.sources", &source)?;
         let pinned =
             base.map(|base| format!("Package: src:{}\nPin: release a={suite}\nPin-Priority: 990\n", base.source));
         write("etc/preferences", &pinned.unwrap_or_default())?;
         write("apt.conf", &configuration(root)?)?;
-        Ok(Self { root: root.to_owned() })
+        Ok(Self { root: root.to_owned(), suite: suite.to_owned() })
     }
 
-    fn command(&self, program: &str) -> Command {
+    /// Downloads and verifies the lists of packages.
+    pub fn update(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        say(&format!("fetching the list of packages of Debian {}", self.suite));
+        output_of(self.command("apt-get").arg("update"), "install").map(drop)
+    }
+
+    /// Its own directory, of which nothing is needed after the downloads.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A command that runs one of apt's programs with this configuration.
+    pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env("APT_CONFIG", self.root.join("apt.conf"))

