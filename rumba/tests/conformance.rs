@@ -38,8 +38,7 @@ fn every_engine_says_what_it_is_by_nature() {
         let (name, nature) = (info.name, engine.nature(&config));
         assert!(nature.isolation.is_some() || !engine.has_transactions(&config), "{name}: its isolation");
         assert!(nature.has_log.is_some(), "{name}: whether commits go to a log");
-        // TokuDB's server is someone else's build, which decides how it reads.
-        assert!(nature.reads.is_some() || !info.has_cache || name == "tokudb", "{name}: how it reads its files");
+        assert!(nature.reads.is_some() || !info.has_cache, "{name}: how it reads its files");
     }
 }
 

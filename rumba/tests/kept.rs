@@ -93,6 +93,12 @@ fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
     assert_repeats_from_one_load(&TestDir::new(), &["innodb"], &["server=mysql@5.6"]);
 }
 
+#[test]
+#[needs(Server("mariadb-tokudb@10.5"))]
+fn repeats_of_tokudb_start_from_one_load_and_verify() {
+    assert_repeats_from_one_load(&TestDir::new(), &["tokudb"], &["durability=sync"]);
+}
+
 /// The set of replicas in the data names the port of the server that loaded it.
 #[test]
 #[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]

@@ -141,6 +141,15 @@ fn what_postgresql_acknowledged_is_there_after_a_kill() {
     keeps(&["postgresql"], Some("postgresql@15"));
 }
 
+/// Guards against lost commits: the profile synced TokuDB's log once a second under `sync` as well.
+#[test]
+#[needs(Server("mariadb-tokudb@10.5"))]
+fn what_tokudb_synced_is_there_after_a_kill() {
+    for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, "tokudb", "sync", None)) {
+        assert_eq!(found["lost"], 0, "{found}");
+    }
+}
+
 /// The journal is synced before the answer only on request; otherwise a kill loses up to 100 ms.
 #[test]
 #[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]

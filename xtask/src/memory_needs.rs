@@ -41,7 +41,7 @@ const fn served(name: &'static str, engine: &'static str, server: &'static str) 
     Build { server: Some(server), ..Build { name, ..embedded(engine) } }
 }
 
-const BUILDS: [Build; 14] = [
+const BUILDS: [Build; 15] = [
     embedded("rocksdb"),
     embedded("wiredtiger"),
     embedded("lmdb"),
@@ -56,6 +56,7 @@ const BUILDS: [Build; 14] = [
     served("innodb/mysql-9.7", "innodb", "mysql@9.7"),
     served("postgresql/postgresql-15", "postgresql", "postgresql@15"),
     served("postgresql/postgresql-18", "postgresql", "postgresql@18"),
+    served("tokudb/mariadb-10.5", "tokudb", "mariadb-tokudb@10.5"),
 ];
 /// A group in which nothing is short, MiB.
 const ROOMY: f64 = 3072.0;

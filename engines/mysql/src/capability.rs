@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::initialise;
 use crate::launch::{Data, Launch, Layout, Line};
 use rumba_server_kit::cache::{self, Draft};
+use rumba_server_kit::failure::last_lines;
 use rumba_server_kit::readback::as_switch;
 use rumba_server_kit::version::Version;
 
@@ -51,6 +52,9 @@ pub struct Capabilities {
     pub variables: BTreeMap<String, Variable>,
     /// Its engines by its own names, the default one first.
     pub engines: Vec<String>,
+    /// What the server's log says about an engine whose plugin is here but did not load.
+    #[serde(skip)]
+    pub refusal: Option<String>,
 }
 
 impl Capabilities {
@@ -65,6 +69,10 @@ impl Capabilities {
             return Ok(known);
         }
         let requested = Self::request_software(software, &place)?;
+        if requested.refusal.is_some() {
+            // The reason may be a setting of this host, which its owner can change.
+            return Ok(requested);
+        }
         // A failed write only means that the next run queries the server again.
         if let Ok(json) = serde_json::to_vec_pretty(&requested) {
             let _ = Draft::new(&place).and_then(|draft| {
@@ -85,7 +93,9 @@ impl Capabilities {
         let launch = Launch { software, layout: &layout, lines: &lines, tcp: None, data: Data::New };
         let running = launch.start()?;
         let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(requesting)?;
-        Self::fetch(&mut admin).map_err(requesting)
+        let found = Self::fetch(&mut admin).map_err(requesting)?;
+        let is_whole = ENGINES.iter().all(|(engine, library)| !software.has_plugin(library) || found.has(engine));
+        Ok(Self { refusal: (!is_whole).then(|| refusal_in(&running.watch.log())), ..found })
         // The server is killed here, and its data, a copy, is deleted with the draft.
     }
 
@@ -116,7 +126,7 @@ impl Capabilities {
             .collect();
         engines.sort();
         let engines = engines.into_iter().map(|(_, name)| name).collect();
-        Ok(Self { brand, version, version_text, variables, engines })
+        Ok(Self { brand, version, version_text, variables, engines, refusal: None })
     }
 
     /// The server's name for people: `MariaDB 10.11.14`.
@@ -131,9 +141,18 @@ impl Capabilities {
     pub fn engine(&self, key: &str, requested: &str) -> Result<&str, SettingError> {
         let found = self.engines.iter().find(|name| name.eq_ignore_ascii_case(requested));
         found.map(String::as_str).ok_or_else(|| {
+            let is_plugin = ENGINES.iter().any(|(engine, _)| engine.eq_ignore_ascii_case(requested));
+            if let Some(refusal) = self.refusal.as_ref().filter(|_| is_plugin) {
+                let problem = format!("{} does not load {requested}; its log has:\n{refusal}", self.name());
+                return SettingError::new(key, problem, "remove the cause, or use another engine");
+            }
             let remedy = format!("it has {}; name a server that has it in `server`", self.engines.join(", "));
             SettingError::new(key, format!("{} has no engine {requested}", self.name()), remedy)
         })
+    }
+
+    fn has(&self, engine: &str) -> bool {
+        self.engines.iter().any(|name| name.eq_ignore_ascii_case(engine))
     }
 
     /// Resolves an experiment's name to a server variable: by its own name, or without the engine's prefix.
@@ -214,10 +233,21 @@ fn requesting(error: WireError) -> EngineError {
     EngineError::failed("requesting the server's capabilities", error.to_string())
 }
 
+/// Engines in plugins, and their libraries.
+const ENGINES: [(&str, &str); 2] = [("rocksdb", "ha_rocksdb"), ("tokudb", "ha_tokudb")];
+
 fn engine_plugins(software: &Software) -> impl Iterator<Item = &'static str> + use<> {
-    let rocksdb = software.has_plugin("ha_rocksdb").then(|| plugin("rocksdb", software.brand));
-    let tokudb = software.has_plugin("ha_tokudb").then(|| plugin("tokudb", software.brand));
-    [rocksdb, tokudb].into_iter().flatten()
+    let brand = software.brand;
+    let here: Vec<_> = ENGINES.into_iter().filter(|(_, library)| software.has_plugin(library)).collect();
+    here.into_iter().map(move |(engine, _)| plugin(engine, brand))
+}
+
+/// The lines of a log about an engine that did not load.
+fn refusal_in(log: &str) -> String {
+    let names = ["rocksdb", "tokudb", "huge pages"];
+    let about = |line: &&str| names.iter().any(|name| line.to_ascii_lowercase().contains(name));
+    let lines: Vec<&str> = log.lines().filter(about).collect();
+    last_lines(&lines.join("\n"), 8)
 }
 
 /// The option that loads an engine's plugin.
@@ -330,6 +360,7 @@ mod tests {
         let word = Variable { kind: Some("ENUM".into()), words: Some("fsync,O_DIRECT".into()), ..Variable::default() };
         let unreported = Variable { kind: Some("ENUM".into()), words: Some(String::new()), ..Variable::default() };
         Capabilities {
+            refusal: None,
             brand: Brand::MariaDb,
             version: Version(10, 11, 14),
             version_text: "10.11.14-MariaDB".into(),

@@ -54,7 +54,7 @@ pub fn in_force(kind: &Kind, config: &EngineConfig) -> Option<String> {
             let default = || (!config.is_existing()).then(|| "snappy".to_owned());
             written.or_else(named).or_else(default)
         }
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => named().or_else(|| Some("zlib".to_owned())),
+        Kind::TokuDb => named().or_else(|| Some("zlib".to_owned())),
         Kind::Other(_) => named(),
     }
 }
@@ -87,7 +87,7 @@ pub fn plan(
     let known = match kind {
         Kind::InnoDb => INNODB,
         Kind::RocksDb => MYROCKS,
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => TOKUDB,
+        Kind::TokuDb => TOKUDB,
         Kind::Other(_) => OTHER,
     };
     if let Some(name) = name.filter(|name| !known.contains(name)) {
@@ -97,11 +97,7 @@ pub fn plan(
     match kind {
         Kind::InnoDb => innodb(&mut out, requested, name.unwrap_or("none"), software, variables)?,
         Kind::RocksDb => myrocks(&mut out, requested, name, software, variables)?,
-        Kind::Other(engine) if engine.eq_ignore_ascii_case("tokudb") => {
-            let format =
-                name.map_or("zlib".into(), |name| if name == "none" { "uncompressed".into() } else { name.to_owned() });
-            out.table.push(format!("ROW_FORMAT=TOKUDB_{}", format.to_ascii_uppercase()));
-        }
+        Kind::TokuDb => out.table.push(tokudb(name.unwrap_or("zlib"), requested.server.brand)),
         Kind::Other(_) => {}
     }
     own_words(&mut out, requested);
@@ -125,6 +121,16 @@ fn own_words(out: &mut Compressed, requested: &RequestedEngine<'_>) {
             out.table.push(format!("PAGE_COMPRESSED=1 PAGE_COMPRESSION_LEVEL={level}"));
         }
     }
+}
+
+/// MariaDB has an own option for it, and a row format of this name is a syntax error there.
+fn tokudb(name: &str, brand: Brand) -> String {
+    let option = match brand {
+        Brand::MariaDb => "COMPRESSION",
+        Brand::MySql => "ROW_FORMAT",
+    };
+    let name = if name == "none" { "uncompressed" } else { name };
+    format!("{option}=TOKUDB_{}", name.to_ascii_uppercase())
 }
 
 fn innodb(
@@ -237,6 +243,14 @@ mod tests {
         let settings = settings.iter().map(|(name, value)| (*name, Value::Text((*value).to_owned()))).collect();
         let compression = compression.map(str::to_owned);
         in_force(kind, &EngineConfig { compression, settings, ..EngineConfig::new("engine") })
+    }
+
+    /// MariaDB refused Percona Server's form of the option as a syntax error.
+    #[test]
+    fn tokudb_compression_is_spelt_as_the_brand_takes_it() {
+        assert_eq!(tokudb("zlib", Brand::MariaDb), "COMPRESSION=TOKUDB_ZLIB");
+        assert_eq!(tokudb("none", Brand::MariaDb), "COMPRESSION=TOKUDB_UNCOMPRESSED");
+        assert_eq!(tokudb("quicklz", Brand::MySql), "ROW_FORMAT=TOKUDB_QUICKLZ");
     }
 
     /// Sizes with zstd were compared with uncompressed sizes, without a warning.

@@ -20,6 +20,7 @@ use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::Selected as Server;
 
 use crate::capability::Capabilities;
+use crate::catalogue::RELEASES;
 use crate::compression;
 use crate::connections;
 use crate::control::Control;
@@ -74,8 +75,9 @@ impl MySqlEngine {
     pub const TOKUDB: Self = Self {
         info: EngineInfo {
             name: "tokudb",
-            about: "TokuDB: a tree with message buffers, on an existing server (Percona Server up to 8.0.27)",
+            about: "TokuDB: a tree with message buffers, below MariaDB 10.5 (`rumba engines build tokudb`)",
             compressions: compression::TOKUDB,
+            settings: TOKUDB_SETTINGS,
             ..ANY
         },
         storage: Some("TokuDB"),
@@ -130,6 +132,26 @@ const MYROCKS_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
     info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
 ]);
 
+const TOKUDB_SETTINGS: &[SettingInfo] = &with_own::<7, { OWN.len() + 7 }>([
+    info(
+        "tokudb_block_size",
+        SettingKind::Bytes,
+        "4MiB",
+        "bytes of a node before compression; 1MiB suits small caches",
+    ),
+    info("tokudb_read_block_size", SettingKind::Bytes, "64KiB", "bytes of a part of a leaf that a read fetches"),
+    info("tokudb_fanout", SettingKind::Int(2, 16384), "16", "children of an inner node"),
+    info("tokudb_directio", SettingKind::Bool, "true", "I/O bypasses the page cache"),
+    info("tokudb_checkpointing_period", SettingKind::Int(0, 4_294_967_295), "60", "seconds between checkpoints"),
+    info(
+        "tokudb_loader_memory_size",
+        SettingKind::Bytes,
+        "the server's",
+        "memory that builds an index or loads a table",
+    ),
+    info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
+]);
+
 /// Appends server settings to rumba's own.
 const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [SettingInfo; ALL] {
     let mut all = [more[0]; ALL];
@@ -154,6 +176,15 @@ impl MySqlEngine {
                 Err(SettingError::new("storage_engine", format!("`{}` is always {own}", self.info.name), remedy))
             }
             (None, given) => Ok(given),
+        }
+    }
+
+    /// The server that the experiment names, or the first release with this engine.
+    fn server(&self, name: Option<&str>) -> Result<Server, SettingError> {
+        let usual = || RELEASES.all().iter().find(|release| release.has(self.info.name));
+        match (name, usual()) {
+            (None, Some(release)) => Ok(Server::Release(release)),
+            (name, _) => Server::of::<Software>(name),
         }
     }
 
@@ -226,7 +257,7 @@ impl MySqlEngine {
         settings.extend(plan.at_default(&capabilities));
         let parts = Parts {
             target: running.target.clone(),
-            host: Host::Own { running, data: layout.data() },
+            host: Host::Own { running, data: layout.data(), contents: data },
             schema: SCHEMA.into(),
             control: Control::new(admin, options.on_lost, None),
             settings,
@@ -304,7 +335,7 @@ impl Engine for MySqlEngine {
 
     /// rumba does not limit the memory of an existing server.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
-        let server = Server::of::<Software>(config.server.as_deref()).ok()?;
+        let server = self.server(config.server.as_deref()).ok()?;
         if matches!(server, Server::Existing(_)) {
             return None;
         }
@@ -315,7 +346,8 @@ impl Engine for MySqlEngine {
 
     fn allocates_bytes(&self, config: &EngineConfig) -> u64 {
         let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
-        redo::bytes(&Kind::of(storage), config).unwrap_or_default()
+        let server = self.server(config.server.as_deref()).ok();
+        server.and_then(|server| redo::bytes(&Kind::of(storage), &server, config)).unwrap_or_default()
     }
 
     fn has_transactions(&self, config: &EngineConfig) -> bool {
@@ -331,19 +363,14 @@ impl Engine for MySqlEngine {
         let usual = || kind.as_ref().map(|kind| plan::usual_isolation(kind).to_owned());
         let set = |name: &str| config.settings.0.get(name).map(|value| value.to_string().to_ascii_lowercase());
         let of_own = (!config.is_existing()).then_some(true);
+        let is_on = |value: &str| ["true", "on", "1"].contains(&value);
         let is_direct = match &kind {
             Some(Kind::InnoDb) => set("innodb_flush_method").map(|method| method.contains("direct")).or(of_own),
-            Some(Kind::RocksDb) => {
-                set("rocksdb_use_direct_reads").map(|on| ["true", "on", "1"].contains(&on.as_str())).or(of_own)
-            }
+            Some(Kind::RocksDb) => set("rocksdb_use_direct_reads").map(|on| is_on(&on)).or(of_own),
+            Some(Kind::TokuDb) => set("tokudb_directio").map(|on| is_on(&on)).or(of_own),
             Some(Kind::Other(_)) | None => None,
         };
-        let has_log = match &kind {
-            Some(Kind::InnoDb | Kind::RocksDb) => true,
-            // TokuDB runs only on existing servers, so its I/O method is unknown.
-            Some(Kind::Other(name)) => name.eq_ignore_ascii_case("tokudb"),
-            None => false,
-        };
+        let has_log = matches!(kind, Some(Kind::InnoDb | Kind::RocksDb | Kind::TokuDb));
         EngineTraits {
             isolation: isolation.or_else(usual),
             // This crate does not know what other engines write.
@@ -352,13 +379,18 @@ impl Engine for MySqlEngine {
         }
     }
 
-    /// The largest cache that fits for InnoDB, as its manual advises. MyRocks gets the same, unless it shares the
-    /// memory with the page cache.
+    /// The largest cache that fits for InnoDB, as its manual advises. MyRocks and TokuDB get the same, unless they share
+    /// the memory with the page cache.
     fn advised_cache(&self, config: &EngineConfig, memory_bytes: u64) -> Option<AdvisedCache> {
-        let is_buffered = self.nature(config).reads == Some(Reads::Buffered);
-        let is_rocks = matches!(self.kind(config), Some(Kind::RocksDb));
-        let rule = "a third of it, as RocksDB's makers advise";
-        (is_rocks && is_buffered).then_some(AdvisedCache { bytes: memory_bytes / 3, rule })
+        if self.nature(config).reads != Some(Reads::Buffered) {
+            return None;
+        }
+        let (share, rule) = match self.kind(config)? {
+            Kind::RocksDb => (3, "a third of it, as RocksDB's makers advise"),
+            Kind::TokuDb => (2, "half of it, TokuDB's default"),
+            Kind::InnoDb | Kind::Other(_) => return None,
+        };
+        Some(AdvisedCache { bytes: memory_bytes / share, rule })
     }
 
     fn compression(&self, config: &EngineConfig) -> Option<String> {
@@ -371,7 +403,7 @@ impl Engine for MySqlEngine {
 
     fn availability(&self, requested: BuildSelector<'_>) -> Availability {
         let absent = |what: String, install: String| Availability::lacking("a server", what, install);
-        match Server::of::<Software>(requested.server) {
+        match self.server(requested.server) {
             // `check` reports errors in a DSN, because it can point at the setting.
             Err(_) => Availability::here(None, "a server"),
             Ok(Server::Existing(dsn)) => {
@@ -383,19 +415,16 @@ impl Engine for MySqlEngine {
             },
             Ok(Server::Release(release)) => match release.software::<Software>() {
                 Some(software) if release.has(self.info.name) && !software.holds(self.info.name) => absent(
-                    format!("{} is here without its plugin ha_rocksdb", release.about),
+                    format!("{} is here without the plugin of {}", release.about, self.info.name),
                     release.install_command(),
                 ),
-                _ if self.info.name == "tokudb" && requested.server.is_none() => {
-                    Availability::here(None, "an existing server (server = …): none in the catalogue has it")
-                }
                 _ => release.availability::<Software>(),
             },
         }
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        match Server::of::<Software>(config.server.as_deref())? {
+        match self.server(config.server.as_deref())? {
             Server::Existing(dsn) => {
                 let mut admin = existing::connect(&dsn::target(&dsn)?)?;
                 let (_, plan, capabilities) = self.plan_existing(config, &mut admin)?;
@@ -418,15 +447,13 @@ impl Engine for MySqlEngine {
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let server = Server::of::<Software>(config.server.as_deref())
-            .ok()
-            .filter(|server| !matches!(server, Server::Existing(_)));
+        let server = self.server(config.server.as_deref()).ok().filter(|server| !matches!(server, Server::Existing(_)));
         let ready = server.and_then(|server| self.plan_own(config, &server).ok());
         ready.map_or_else(requested, |Ready { plan, capabilities, .. }| plan.settings(&capabilities))
     }
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
-        match Server::of::<Software>(config.server.as_deref())? {
+        match self.server(config.server.as_deref())? {
             Server::Existing(dsn) => Ok(connections::of_server_at_rest(&mut existing::connect(&dsn::target(&dsn)?)?)),
             server => {
                 let Ready { plan, capabilities, .. } = self.plan_own(config, &server)?;
@@ -436,7 +463,7 @@ impl Engine for MySqlEngine {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        let server = Server::of::<Software>(config.server.as_deref()).map_err(setting)?;
+        let server = self.server(config.server.as_deref()).map_err(setting)?;
         Ok(Box::new(match &server {
             Server::Existing(dsn) => self.open_existing(config, dsn)?,
             server => self.open_own(dir, config, server, Data::New)?,
@@ -445,11 +472,11 @@ impl Engine for MySqlEngine {
 
     /// An existing server keeps its data.
     fn reopens(&self, config: &EngineConfig) -> bool {
-        !matches!(Server::of::<Software>(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
+        !matches!(self.server(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        match Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
+        match self.server(config.server.as_deref()).map_err(setting)? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }
@@ -489,6 +516,8 @@ mod tests {
         let reads = |engine, settings: &[(&str, &str)]| nature(engine, settings).reads;
         assert_eq!(reads(MySqlEngine::INNODB, &[]), Some(Reads::Direct));
         assert_eq!(reads(MySqlEngine::MYROCKS, &[]), Some(Reads::Direct));
+        assert_eq!(reads(MySqlEngine::TOKUDB, &[]), Some(Reads::Direct));
+        assert_eq!(reads(MySqlEngine::TOKUDB, &[("tokudb_directio", "OFF")]), Some(Reads::Buffered));
         assert_eq!(reads(MySqlEngine::INNODB, &[("innodb_flush_method", "fsync")]), Some(Reads::Buffered));
         assert_eq!(reads(MySqlEngine::MYROCKS, &[("rocksdb_use_direct_reads", "OFF")]), Some(Reads::Buffered));
     }

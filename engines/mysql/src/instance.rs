@@ -11,9 +11,9 @@ use rumba_protocol_mysql::{SessionOptions, Target, UNREACHABLE, WireCounts, Wire
 
 use crate::connections;
 use crate::control::Control;
-use crate::counters::{self, Server};
+use crate::counters::{self, Kind, MESSAGES, OVER_OLDER_DATA, Server};
 use crate::existing::Taken;
-use crate::launch::{Running, STOP};
+use crate::launch::{Data, Running, STOP};
 use crate::marker;
 use crate::options::Options;
 use crate::plan::Plan;
@@ -32,6 +32,8 @@ pub enum Host {
         running: Running,
         /// Its data directory.
         data: PathBuf,
+        /// The contents of the data directory at the start.
+        contents: Data,
     },
     /// An existing server.
     Existing {
@@ -133,6 +135,11 @@ impl ServerInstance {
         }
     }
 
+    /// Whether this server holds only data of this trial.
+    fn is_new(&self) -> bool {
+        matches!(self.host, Host::Own { contents: Data::New, .. })
+    }
+
     fn counted(&self) -> [(&'static str, u64); 4] {
         use std::sync::atomic::Ordering::Relaxed;
         let counts = &self.counts;
@@ -182,11 +189,17 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        matches!(self.host, Host::Existing { flushes: false, .. }).then(|| UNFLUSHED.to_owned())
+        if matches!(self.host, Host::Existing { flushes: false, .. }) {
+            return Some(UNFLUSHED.to_owned());
+        }
+        let messages = || self.debt().into_iter().find(|gauge| gauge.name == MESSAGES).map(|gauge| gauge.value);
+        (self.server.kind == Kind::TokuDb).then(|| counters::unpaid(messages())).flatten()
     }
 
     fn debt(&self) -> Vec<Gauge> {
-        counters::debt(&mut *self.control(), &self.server).gauges
+        let mut gauges = counters::debt(&mut *self.control(), &self.server).gauges;
+        gauges.retain(|gauge| gauge.name != MESSAGES || self.is_new());
+        gauges
     }
 
     fn counters(&self) -> Vec<Gauge> {
@@ -205,7 +218,12 @@ impl Instance for ServerInstance {
     }
 
     fn effective_settings(&self) -> Vec<(String, String)> {
-        self.settings.clone()
+        let mut settings = self.settings.clone();
+        if self.server.kind == Kind::TokuDb && !self.is_new() {
+            // This is not a setting, but only settings can hold text in the record: the reason why the gauge is absent.
+            settings.push((MESSAGES.to_owned(), format!("absent: {OVER_OLDER_DATA}")));
+        }
+        settings
     }
 
     fn is_log(&self, file: &Path) -> bool {
@@ -214,7 +232,7 @@ impl Instance for ServerInstance {
 
     fn place(&self) -> ProcessLocation {
         match &self.host {
-            Host::Own { running, data } => {
+            Host::Own { running, data, .. } => {
                 ProcessLocation::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
             Host::Existing { place: (pid, data_dir), .. } => {

@@ -16,7 +16,11 @@ const MEMTABLES_MOST_BYTES: u64 = 4 * (64 << 20);
 /// The memory need of an engine on a server. It is that of the newest measured build of its brand that is no newer,
 /// else of the oldest. An unmeasured engine uses InnoDB's need, because InnoDB holds such a server's own tables.
 pub fn need(kind: &Kind, brand: Brand, version: Version) -> Option<MemoryNeed> {
-    let engine = if *kind == Kind::RocksDb { "myrocks" } else { "innodb" };
+    let engine = match kind {
+        Kind::RocksDb => "myrocks",
+        Kind::TokuDb => "tokudb",
+        Kind::InnoDb | Kind::Other(_) => "innodb",
+    };
     let prefix = format!("{engine}/{}-", brand.name().to_ascii_lowercase());
     let measured = MemoryNeed::builds(TABLE)
         .filter_map(|need| Some((Version::find(need.measured_on.strip_prefix(&prefix)?)?, need)));

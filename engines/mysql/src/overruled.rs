@@ -13,7 +13,19 @@ use crate::requested::prefix;
 /// The common settings that the experiment's variables override. They are the profile's variables for `cache` and
 /// `durability`, and `sync_binlog` where commits go to a binary log. For an existing server the binary log is unknown.
 /// `sync_binlog` alone makes no commit durable, so an existing server's engine without its own log stays unknown.
+///
+/// A durability that the engine keeps as a weaker one counts as overridden, too.
 pub fn by_variables(kind: &Kind, config: &EngineConfig) -> OverriddenSettings {
+    let kept = profile::kept_durability(kind, config.durability);
+    if kept == config.durability || config.is_existing() {
+        return overridden(kind, config);
+    }
+    let found = overridden(kind, &EngineConfig { durability: kept, ..config.clone() });
+    let as_kept = || Some(Own::new("tokudb_commit_sync = OFF", Some(kept)));
+    OverriddenSettings { durability: found.durability.or_else(as_kept), ..found }
+}
+
+fn overridden(kind: &Kind, config: &EngineConfig) -> OverriddenSettings {
     let mut promises = profile::promises(kind);
     let may_go_there = match config.is_existing() {
         true => !promises.durability.is_empty(),
@@ -116,6 +128,9 @@ mod tests {
         assert_eq!(level(Durability::Sync, Value::Int(1)), None, "it overrules nothing");
         let toku = with(&Kind::of("TokuDB"), Durability::Sync, &[("tokudb_commit_sync", Value::Bool(false))]);
         assert_eq!(toku.durability, Some(Own::new("tokudb_commit_sync", None)), "the log is not synced later either");
+        let toku = |durability| with(&Kind::TokuDb, durability, &[]).durability.and_then(|own| own.value);
+        assert_eq!(toku(Durability::NoSync), Some(Durability::Buffered), "commits stay in the process for a second");
+        assert_eq!(toku(Durability::Sync), None);
     }
 
     /// After a host crash, transactions missing from the binary log are rolled back even if InnoDB has synced them.

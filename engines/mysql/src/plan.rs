@@ -199,7 +199,7 @@ pub fn usual_isolation(kind: &Kind) -> &'static str {
 fn load_engine(plan: &mut Plan, brand: Brand) {
     let engine = match &plan.kind {
         Kind::RocksDb => "rocksdb",
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
+        Kind::TokuDb => "tokudb",
         _ => return,
     };
     plan.set("plugin_load_add", plugin(engine, brand), false);
@@ -209,7 +209,8 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
 
 fn fill(plan: &mut Plan, requested: &RequestedEngine<'_>, compressed: &Compressed) -> Result<(), SettingError> {
     let engine = requested.config.engine.as_str();
-    profile::promises(&plan.kind).require(engine, requested.config.durability)?;
+    let durability = profile::kept_durability(&plan.kind, requested.config.durability);
+    profile::promises(&plan.kind).require(engine, durability)?;
     let filled = profile::fill(&profile::For {
         kind: &plan.kind,
         brand: requested.server.brand,

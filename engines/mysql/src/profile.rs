@@ -35,10 +35,19 @@ pub fn fill(requested: &For<'_>) -> Result<Filled, EngineError> {
         brand: &brand,
         version: requested.version,
         cache: requested.cache,
-        durability: requested.durability,
+        durability: kept_durability(requested.kind, requested.durability),
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
     };
     profile::fill(&texts, &needs)
+}
+
+/// The durability that an engine keeps when this one is requested. TokuDB either syncs a commit or leaves it in the
+/// process until the next sync of the log, so `no-sync` becomes `buffered`.
+pub fn kept_durability(kind: &Kind, requested: Durability) -> Durability {
+    match (kind, requested) {
+        (Kind::TokuDb, Durability::NoSync) => Durability::Buffered,
+        (_, requested) => requested,
+    }
 }
 
 /// The variables by which an engine's profile implements the common settings.
@@ -52,9 +61,7 @@ fn of_kind(kind: &Kind) -> ([&'static str; 2], &str) {
     let (own, engine) = match kind {
         Kind::InnoDb => (include_str!("../profiles/innodb.toml"), "innodb"),
         Kind::RocksDb => (include_str!("../profiles/myrocks.toml"), "rocksdb"),
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => {
-            (include_str!("../profiles/tokudb.toml"), name.as_str())
-        }
+        Kind::TokuDb => (include_str!("../profiles/tokudb.toml"), "tokudb"),
         Kind::Other(name) => (include_str!("../profiles/other.toml"), name.as_str()),
     };
     ([include_str!("../profiles/common.toml"), own], engine)

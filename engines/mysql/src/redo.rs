@@ -10,8 +10,7 @@ use crate::software::Software;
 
 /// The redo log's size from the experiment's settings or the profile. `None` for a server that rumba does not start, or
 /// one that is not installed.
-pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
-    let server = Server::of::<Software>(config.server.as_deref()).ok()?;
+pub fn bytes(kind: &Kind, server: &Server, config: &EngineConfig) -> Option<u64> {
     if matches!(server, Server::Existing(_)) {
         return None;
     }
@@ -48,7 +47,9 @@ mod tests {
     #[test]
     #[needs(MariaDb)]
     fn it_is_what_the_server_will_make() {
-        let bytes = |server, settings: Option<_>| bytes(&Kind::InnoDb, &config(server, settings));
+        let bytes = |server, settings: Option<_>| {
+            bytes(&Kind::InnoDb, &Server::of::<Software>(server).unwrap(), &config(server, settings))
+        };
         assert_eq!(bytes(None, None), Some(2 << 30), "as the profile has it");
         let set = Some(("innodb_log_file_size", Value::Text("96M".to_owned())));
         assert_eq!(bytes(None, set), Some(96 << 20));

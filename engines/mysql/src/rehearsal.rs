@@ -33,7 +33,7 @@ pub fn check(admin: &mut dyn Request, server: &Server, schema: &str) -> Result<(
             "SELECT CF_NAME FROM information_schema.ROCKSDB_CF_OPTIONS LIMIT 1",
             "SELECT CF_NAME FROM information_schema.ROCKSDB_CFSTATS LIMIT 1",
         ],
-        Kind::Other(_) => vec![flush.as_str()],
+        Kind::TokuDb | Kind::Other(_) => vec![flush.as_str()],
     };
     for sql in statements {
         match admin.fetch(sql) {
@@ -126,7 +126,7 @@ fn of_server(server: &Server) -> &'static str {
         Kind::InnoDb => "RELOAD, PROCESS",
         Kind::RocksDb if is_mysql_since(SETS_VARIABLES) => "SYSTEM_VARIABLES_ADMIN, PROCESS",
         Kind::RocksDb => "SUPER, PROCESS",
-        Kind::Other(_) => "RELOAD",
+        Kind::TokuDb | Kind::Other(_) => "RELOAD",
     }
 }
 

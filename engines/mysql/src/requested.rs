@@ -59,7 +59,7 @@ impl RequestedEngine<'_> {
 pub fn prefix(kind: &Kind) -> &'static str {
     match kind {
         Kind::RocksDb => "rocksdb",
-        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
+        Kind::TokuDb => "tokudb",
         Kind::Other(name) if name.eq_ignore_ascii_case("aria") => "aria",
         _ => "innodb",
     }

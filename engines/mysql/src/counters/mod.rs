@@ -13,6 +13,7 @@ mod server;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tokudb;
 
 use rumba_engine_api::error::EngineError;
 
@@ -24,6 +25,7 @@ pub(crate) use rocksdb::family_sums;
 pub use rumba_server_kit::reading::Reading;
 pub use server::{Flavour, Kind, Server};
 pub(crate) use status::Status;
+pub(crate) use tokudb::{MESSAGES, OVER_OLDER_DATA, unpaid};
 
 /// Enables InnoDB's optional counters, once after the start. If the user lacks the privilege, those counters are
 /// absent.
@@ -49,6 +51,7 @@ pub fn debt(admin: &mut dyn Request, server: &Server) -> Reading {
     match &server.kind {
         Kind::InnoDb => innodb::debt(admin),
         Kind::RocksDb => rocksdb::debt(admin),
+        Kind::TokuDb => tokudb::debt(admin),
         Kind::Other(_) => Reading::default(),
     }
 }
@@ -67,6 +70,7 @@ pub fn counters(admin: &mut dyn Request, server: &Server) -> Reading {
     match &server.kind {
         Kind::InnoDb => innodb::counters(admin, &status, &mut reading),
         Kind::RocksDb => rocksdb::counters(admin, &status, &mut reading),
+        Kind::TokuDb => tokudb::counters(&status, &mut reading),
         Kind::Other(name) => status::by_prefix(&status, name, &mut reading),
     }
     reading.join(written_of(admin, server, &status));
@@ -79,6 +83,7 @@ fn written_of(admin: &mut dyn Request, server: &Server, status: &Status) -> Read
     match &server.kind {
         Kind::InnoDb => innodb::written(server, status, &mut reading),
         Kind::RocksDb => rocksdb::written(admin, status, &mut reading),
+        Kind::TokuDb => tokudb::written(status, &mut reading),
         Kind::Other(_) => {}
     }
     reading.put_or("written_binlog_bytes", binlog::written(admin, status));

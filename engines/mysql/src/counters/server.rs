@@ -7,6 +7,8 @@ pub enum Kind {
     InnoDb,
     /// MyRocks.
     RocksDb,
+    /// TokuDB.
+    TokuDb,
     /// Another engine, by the name that `ENGINE=` takes.
     Other(String),
 }
@@ -17,6 +19,7 @@ impl Kind {
         match engine.to_ascii_lowercase().as_str() {
             "innodb" => Kind::InnoDb,
             "rocksdb" | "myrocks" => Kind::RocksDb,
+            "tokudb" => Kind::TokuDb,
             _ => Kind::Other(engine.to_owned()),
         }
     }

@@ -38,9 +38,10 @@ impl Status {
         Ok(Self(rows.iter().map(|row| (cell(row, 0).to_owned(), cell(row, 1).to_owned())).collect()))
     }
 
-    /// The number under this name.
+    /// The number under this name. Percona Server writes TokuDB's names in upper case.
     pub(crate) fn get(&self, name: &str) -> Option<f64> {
-        self.0.get(name)?.parse().ok()
+        let in_any_case = || self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        self.0.get(name).or_else(in_any_case)?.parse().ok()
     }
 
     /// All numbers with their names.

@@ -32,7 +32,7 @@ pub fn settle(
             drain(admin, server, schema, patience)?;
             analyze::tables(admin, schema)
         }
-        Kind::InnoDb | Kind::Other(_) => {
+        Kind::InnoDb | Kind::TokuDb | Kind::Other(_) => {
             analyze::tables(admin, schema)?;
             drain(admin, server, schema, patience)
         }
@@ -51,7 +51,7 @@ pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &
         }
         Kind::RocksDb => return rocksdb::drain(admin, patience),
         // Closing the tables writes their cached data.
-        Kind::Other(_) => {
+        Kind::TokuDb | Kind::Other(_) => {
             if let Some(tables) = list(admin, schema)? {
                 query(admin, "FLUSH TABLES", &format!("FLUSH LOCAL TABLES {tables}"))?;
             }
