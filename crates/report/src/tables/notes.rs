@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use rumba_engine_api::printable::on_a_line;
+use rumba_engine_api::units::counted;
 use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
 use rumba_results::record::{OpStats, PhaseKind, Record, Status};
 use rumba_results::results::Results;
