@@ -30,6 +30,7 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
     vec![
         Box::new(rumba_workload_linkbench::LinkBench),
         Box::new(rumba_workload_sysbench::Sysbench),
+        Box::new(rumba_workload_sysbench::Lua),
         Box::new(rumba_workload_tpcc::TpcC),
         Box::new(rumba_workload_ycsb::Ycsb),
     ]

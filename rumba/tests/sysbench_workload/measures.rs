@@ -28,7 +28,9 @@ fn measures_the_shop(place: &TestDir, trial: &Value) {
     let count = |op: &str| ops[op]["count"].as_f64().unwrap();
     assert!(count("browse") > count("checkout") && count("checkout") > 0.0, "{ops:?}");
     assert!(ops["browse"]["response"]["p50_ms"].as_f64().is_some(), "{}", ops["browse"]);
-    assert_eq!(ops["checkout"]["statements"]["writes"].as_f64(), Some(2.0 * count("checkout")));
+    let late = ops["checkout"]["ended_late"].as_f64().unwrap_or(0.0);
+    let writes = ops["checkout"]["statements"]["writes"].as_f64().unwrap();
+    assert!(writes >= 2.0 * (count("checkout") + late), "{}", ops["checkout"]);
     // 20 items are in a category, and clients may be inside an event at the ends of the loops.
     let rows = loops["counted"]["rows"].as_f64().unwrap();
     assert!((rows - 20.0 * count("browse")).abs() <= 20.0 * 4.0, "{rows} rows of {}", count("browse"));

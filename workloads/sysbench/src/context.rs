@@ -217,6 +217,12 @@ impl ClientContext {
         }
     }
 
+    /// Whether statements are operations of a load.
+    #[inline]
+    pub(crate) fn is_load(&self) -> bool {
+        self.is_load.get()
+    }
+
     /// Whether an event is under way.
     pub(crate) fn is_in_event(&self) -> bool {
         self.event.get().is_some()

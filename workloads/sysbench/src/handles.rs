@@ -1,13 +1,17 @@
 //! The objects that scripts hold by address: drivers, connections, histograms.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
 
+use rumba_engine_api::error::EngineError;
+
 use crate::connection::{Connection, DriverHead};
 use crate::context::ClientContext;
+use crate::counters::Counter;
 use crate::histograms::Histograms;
 use crate::host::Rank;
+use crate::key_values::KeyValues;
 use crate::places::Places;
 
 /// A client with everything that its script holds.
@@ -20,6 +24,28 @@ pub(crate) struct Handles {
     /// Those connections that the script has released.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
+    key_values: RefCell<KeyValuesSlot>,
+}
+
+/// A client's keys and values, once its script has requested them, and the last error.
+#[derive(Default)]
+struct KeyValuesSlot {
+    open: Option<Box<KeyValues>>,
+    error: String,
+}
+
+/// The outcome of a call for keys and values, as rumba.lua knows it.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Done, and the key is absent.
+    No,
+    /// Done, and the key is present if there is one.
+    Yes,
+    /// The run ends with an error.
+    Failed,
+    /// Another transaction was in the way: the event is restarted.
+    Restart,
 }
 
 struct Driver {
@@ -44,12 +70,71 @@ impl Handles {
             connected: Cell::new(0),
             spare: RefCell::default(),
             histograms: RefCell::default(),
+            key_values: RefCell::default(),
         }
     }
 
     /// The script's histograms. No Lua code runs while one of their functions does.
     pub(crate) fn histograms(&self) -> RefMut<'_, Histograms> {
         self.histograms.borrow_mut()
+    }
+
+    /// Takes the client's keys and values from the program, if the script has not done so yet.
+    pub(crate) fn open_key_values(&self) -> Found {
+        let mut slot = self.key_values.borrow_mut();
+        if slot.open.is_some() {
+            return Found::Yes;
+        }
+        let session = self.context.host().key_values(self.context.number());
+        match session.and_then(KeyValues::new) {
+            Ok(opened) => {
+                slot.open = Some(Box::new(opened));
+                Found::Yes
+            }
+            Err(error) => {
+                slot.error = error.to_string();
+                Found::Failed
+            }
+        }
+    }
+
+    /// Makes a call for keys and values. After a conflict, the transaction is rolled back.
+    pub(crate) fn key_values_call(
+        &self,
+        call: impl FnOnce(&mut KeyValues, &ClientContext) -> Result<bool, EngineError>,
+    ) -> Found {
+        let slot = &mut *self.key_values.borrow_mut();
+        let Some(open) = &mut slot.open else { return Found::Failed };
+        match call(open, &self.context) {
+            Ok(true) => Found::Yes,
+            Ok(false) => Found::No,
+            Err(error) => {
+                slot.error = error.to_string();
+                // The first error is more useful than a second one.
+                let _ = open.rollback(&self.context);
+                self.context.count(Counter::Error);
+                self.context.failed(&error);
+                if error.is_conflict() { Found::Restart } else { Found::Failed }
+            }
+        }
+    }
+
+    /// Reads the result of the last call.
+    pub(crate) fn key_values_result<T>(&self, read: impl FnOnce(&KeyValues) -> T) -> Option<T> {
+        self.key_values.borrow().open.as_deref().map(read)
+    }
+
+    /// The error of the last call that failed.
+    pub(crate) fn key_values_error(&self) -> Ref<'_, str> {
+        Ref::map(self.key_values.borrow(), |slot| slot.error.as_str())
+    }
+
+    /// Sends the rest of a load.
+    pub(crate) fn end_load(&self) -> Result<(), String> {
+        match &mut self.key_values.borrow_mut().open {
+            Some(open) => open.flush(&self.context).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
     }
 
     /// The driver with this name, or the default one.
@@ -95,5 +180,6 @@ impl Handles {
             // SAFETY: connections exist until the client ends, and a caller that was in the middle of a call is gone.
             unsafe { (*connection).shut() };
         }
+        self.key_values.borrow_mut().open = None;
     }
 }

@@ -2,6 +2,7 @@
 
 pub use crate::cli::log::Rank;
 pub use crate::cli::options::{DRIVERS, Driver};
+use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
 
@@ -35,6 +36,14 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The error of the server or the system.
     fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError>;
+
+    /// A client's session for keys and values.
+    ///
+    /// # Errors
+    /// There is none.
+    fn key_values(&self, _client: u32) -> Result<Session, EngineError> {
+        Err(EngineError::failed("rumba.kv", "this run has no keys and values; run the script by `rumba run lua`"))
+    }
 
     /// A client has ended: a connection that was kept for it, and that it never requested, is released.
     fn leaves(&self, _client: u32) {}

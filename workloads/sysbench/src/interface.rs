@@ -8,7 +8,7 @@ use std::slice::from_raw_parts;
 
 use crate::connection::{BoundStatement, Connection, DriverHead};
 use crate::counters::Counter;
-use crate::handles::Handles;
+use crate::handles::{Found, Handles};
 use crate::histograms::HistogramSlot;
 use crate::host::Rank;
 use crate::outcome::Outcome;
@@ -66,13 +66,37 @@ struct Interface {
     alert: unsafe extern "C" fn(*const Handles, *const u8, usize),
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
-    measures: unsafe extern "C" fn() -> *const c_char,
-    // `rumba_measures` of measures.lua, which adds to `rumba_interface`.
+    own: unsafe extern "C" fn() -> *const c_char,
+    // `rumba_own` of rumba.lua, which adds to `rumba_interface`.
     operation: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
     counter: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
     name_event: unsafe extern "C" fn(*const Handles, u32),
     add_to_counter: unsafe extern "C" fn(*const Handles, u32, f64),
     add_logical_bytes: unsafe extern "C" fn(*const Handles, f64),
+    kv_open: unsafe extern "C" fn(*const Handles) -> Found,
+    kv_get: unsafe extern "C" fn(*const Handles, *const u8, usize, bool) -> Found,
+    kv_put: unsafe extern "C" fn(*const Handles, *const u8, usize, *const u8, usize) -> Found,
+    kv_delete: unsafe extern "C" fn(*const Handles, *const u8, usize) -> Found,
+    kv_scan: unsafe extern "C" fn(*const Handles, *const u8, usize, u32) -> Found,
+    kv_begin: unsafe extern "C" fn(*const Handles) -> Found,
+    kv_commit: unsafe extern "C" fn(*const Handles) -> Found,
+    kv_rollback: unsafe extern "C" fn(*const Handles) -> Found,
+    kv_value: unsafe extern "C" fn(*const Handles, *mut Bytes),
+    kv_entry: unsafe extern "C" fn(*const Handles, u32, *mut [Bytes; 2]) -> bool,
+    kv_error: unsafe extern "C" fn(*const Handles, *mut Bytes),
+}
+
+/// Bytes until the next call: `rumba_bytes` of rumba.lua.
+#[repr(C)]
+struct Bytes {
+    start: *const u8,
+    length: usize,
+}
+
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Self {
+        Self { start: bytes.as_ptr(), length: bytes.len() }
+    }
 }
 
 type Draw = unsafe extern "C" fn(*const Handles, u32, u32) -> u32;
@@ -124,12 +148,23 @@ static INTERFACE: Interface = Interface {
     alert,
     seldom,
     legacy,
-    measures,
+    own,
     operation,
     counter,
     name_event,
     add_to_counter,
     add_logical_bytes,
+    kv_open,
+    kv_get,
+    kv_put,
+    kv_delete,
+    kv_scan,
+    kv_begin,
+    kv_commit,
+    kv_rollback,
+    kv_value,
+    kv_entry,
+    kv_error,
 };
 
 /// The address of the function table.
@@ -373,9 +408,9 @@ unsafe extern "C" fn legacy() -> *const c_char {
     concat!(include_str!("lua/legacy.lua"), "\0").as_ptr().cast()
 }
 
-/// The text of the script's own measurements, also loaded on demand.
-unsafe extern "C" fn measures() -> *const c_char {
-    concat!(include_str!("lua/measures.lua"), "\0").as_ptr().cast()
+/// The text of the table `rumba`, also loaded on demand.
+unsafe extern "C" fn own() -> *const c_char {
+    concat!(include_str!("lua/rumba.lua"), "\0").as_ptr().cast()
 }
 
 unsafe extern "C" fn operation(client: *const Handles, name: *const u8, length: usize) -> u32 {
@@ -396,4 +431,66 @@ unsafe extern "C" fn add_to_counter(client: *const Handles, counter: u32, number
 
 unsafe extern "C" fn add_logical_bytes(client: *const Handles, bytes: f64) {
     unsafe { &(*client).context }.add_logical_bytes(bytes as i64);
+}
+
+unsafe extern "C" fn kv_open(client: *const Handles) -> Found {
+    unsafe { &*client }.open_key_values()
+}
+
+unsafe extern "C" fn kv_get(client: *const Handles, key: *const u8, length: usize, for_update: bool) -> Found {
+    let key = unsafe { from_raw_parts(key, length) };
+    unsafe { &*client }.key_values_call(|values, context| values.get(context, key, for_update))
+}
+
+unsafe extern "C" fn kv_put(
+    client: *const Handles,
+    key: *const u8,
+    key_length: usize,
+    value: *const u8,
+    value_length: usize,
+) -> Found {
+    let (key, value) = unsafe { (from_raw_parts(key, key_length), from_raw_parts(value, value_length)) };
+    unsafe { &*client }.key_values_call(|values, context| values.put(context, key, value).map(|()| true))
+}
+
+unsafe extern "C" fn kv_delete(client: *const Handles, key: *const u8, length: usize) -> Found {
+    let key = unsafe { from_raw_parts(key, length) };
+    unsafe { &*client }.key_values_call(|values, context| values.delete(context, key).map(|()| true))
+}
+
+unsafe extern "C" fn kv_scan(client: *const Handles, from: *const u8, length: usize, limit: u32) -> Found {
+    let from = unsafe { from_raw_parts(from, length) };
+    unsafe { &*client }.key_values_call(|values, context| Ok(values.scan(context, from, limit as usize)? > 0))
+}
+
+unsafe extern "C" fn kv_begin(client: *const Handles) -> Found {
+    unsafe { &*client }.key_values_call(|values, context| values.begin(context).map(|()| true))
+}
+
+unsafe extern "C" fn kv_commit(client: *const Handles) -> Found {
+    unsafe { &*client }.key_values_call(|values, context| values.commit(context).map(|()| true))
+}
+
+unsafe extern "C" fn kv_rollback(client: *const Handles) -> Found {
+    unsafe { &*client }.key_values_call(|values, context| values.rollback(context).map(|()| true))
+}
+
+/// The value that was read last; valid until the next call.
+unsafe extern "C" fn kv_value(client: *const Handles, out: *mut Bytes) {
+    let value = unsafe { &*client }.key_values_result(|values| Bytes::from(values.value()));
+    unsafe { *out = value.unwrap_or_else(|| Bytes::from(&[][..])) };
+}
+
+/// The key and value of an entry of the last scan; valid until the next call. False after the last entry.
+unsafe extern "C" fn kv_entry(client: *const Handles, place: u32, out: *mut [Bytes; 2]) -> bool {
+    let entry = unsafe { &*client }.key_values_result(|values| {
+        values.entry(place as usize).map(|(key, value)| [Bytes::from(key), Bytes::from(value)])
+    });
+    let Some(entry) = entry.flatten() else { return false };
+    unsafe { *out = entry };
+    true
+}
+
+unsafe extern "C" fn kv_error(client: *const Handles, out: *mut Bytes) {
+    unsafe { *out = Bytes::from((*client).key_values_error().as_bytes()) };
 }

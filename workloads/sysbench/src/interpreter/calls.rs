@@ -113,7 +113,10 @@ impl Interpreter {
         context.give_event_up();
         let ended = match work {
             Work::Events => ran.and_then(|()| self.call(Function::ThreadDone)),
-            Work::Fill(_) => ran,
+            Work::Fill(_) => ran.and_then(|()| {
+                let function = Function::Prepare;
+                self.client.end_load().map_err(|words| ScriptError::Call { function, words })
+            }),
         };
         context.end();
         ended

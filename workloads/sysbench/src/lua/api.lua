@@ -104,7 +104,7 @@ typedef struct {
   void (*alert)(void *, const char *, size_t);
   const char *(*seldom)(void);
   const char *(*legacy)(void);
-  const char *(*measures)(void);
+  const char *(*own)(void);
 } rumba_interface;
 ]]
 
@@ -556,10 +556,10 @@ local function once(source)
    end
 end
 
-local rest, legacy, measures = once(api.seldom), once(api.legacy), once(api.measures)
+local rest, legacy, more = once(api.seldom), once(api.legacy), once(api.own)
 
--- An extension of sysbench: operations, counters and the logical size that a script declares.
-rumba = setmetatable({}, { __index = function(own, name) return measures()(own, name) end })
+-- An extension of sysbench: a script's own measurements, and keys and values.
+rumba = setmetatable({}, { __index = function(own, name) return more()(own, name) end })
 
 setmetatable(connections, { __index = function(_, name)
    rest()

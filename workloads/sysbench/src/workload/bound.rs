@@ -21,6 +21,7 @@ use crate::declared;
 use crate::executable;
 use crate::failure::{FAILED, Function};
 use crate::interpreter::Interpreter;
+use crate::key_values::{self, SPACES};
 use crate::setup::Setup;
 
 const EVENT: OpInfo = OpInfo::main(declared::EVENT, "ev", 1);
@@ -38,6 +39,7 @@ const DECLARED: &str = "declared";
 /// A script with its options.
 pub(super) struct ScriptBound {
     requested: ValidatedScript,
+    access: Access,
     /// The counters of this process's loaders.
     loaders: Mutex<Vec<Arc<Counters>>>,
     /// The counters of the mix's clients.
@@ -50,6 +52,13 @@ pub(super) struct ScriptBound {
     shared: Mutex<Option<Shared>>,
 }
 
+/// How a script uses the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Sql,
+    KeyValues,
+}
+
 /// The shared state of a phase's clients.
 #[derive(Clone)]
 struct Shared {
@@ -59,9 +68,10 @@ struct Shared {
 }
 
 impl ScriptBound {
-    pub(super) fn new(requested: ValidatedScript) -> Self {
+    pub(super) fn new(requested: ValidatedScript, access: Access) -> Self {
         Self {
             requested,
+            access,
             loaders: Mutex::default(),
             clients: Mutex::default(),
             bytes_before: AtomicU64::new(0),
@@ -80,20 +90,20 @@ impl ScriptBound {
         at: ClientAddress,
         seed: u64,
     ) -> Result<Arc<Setup>, EngineError> {
-        let session = sql(session)?;
         let key = (command, at.clients, seed);
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match shared.take().filter(|shared| shared.key == key) {
             Some(found) => found,
             None => {
-                let sessions = Arc::new(Sessions::of(session.dialect(), self.requested.options())?);
-                let phase = Phase {
-                    command,
-                    clients: at.clients,
-                    seed,
-                    sessions: sessions.clone(),
-                    table_options: session.table_options(),
+                let (sessions, table_options) = match (&session, self.access) {
+                    (_, Access::KeyValues) => (Sessions::of_key_values(), ""),
+                    (Session::Sql(session), Access::Sql) => {
+                        (Sessions::of(session.dialect(), self.requested.options())?, session.table_options())
+                    }
+                    (_, Access::Sql) => return Err(no_sql()),
                 };
+                let sessions = Arc::new(sessions);
+                let phase = Phase { command, clients: at.clients, seed, sessions: sessions.clone(), table_options };
                 let setup = Arc::new(self.requested.setup(phase).map_err(|refusal| failed(&refusal))?);
                 if command == "run" {
                     let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| failed(&error))?;
@@ -159,8 +169,12 @@ fn declared_bytes(clients: &Mutex<Vec<Arc<Counters>>>) -> Option<i64> {
 fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
     match session {
         Session::Sql(session) => Ok(session),
-        _ => Err(EngineError::failed("sysbench", "scripts speak SQL, and this engine does not")),
+        _ => Err(no_sql()),
     }
+}
+
+fn no_sql() -> EngineError {
+    EngineError::failed("sysbench", "scripts speak SQL, and this engine does not")
 }
 
 fn failed(error: &dyn std::fmt::Display) -> EngineError {
@@ -168,8 +182,11 @@ fn failed(error: &dyn std::fmt::Display) -> EngineError {
 }
 
 impl Bound for ScriptBound {
-    fn schema(&self, _family: Family) -> Schema<'_> {
-        Schema::BySession
+    fn schema(&self, family: Family) -> Schema<'_> {
+        match (self.access, family) {
+            (Access::KeyValues, Family::KeyValue) => Schema::KeyValue(&SPACES),
+            _ => Schema::BySession,
+        }
     }
 
     fn ops(&self) -> Ops {
@@ -210,9 +227,15 @@ impl Bound for ScriptBound {
         all
     }
 
-    /// Scripts make their tables.
-    fn create_schema(&self, _session: &mut Session) -> Result<(), EngineError> {
-        Ok(())
+    /// Scripts make their tables, except that of keys and values.
+    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+        match (session, self.access) {
+            (Session::Sql(session), Access::KeyValues) => {
+                let table = key_values::create(session.dialect(), session.table_options());
+                session.run(&table)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn loader(

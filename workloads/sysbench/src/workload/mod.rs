@@ -12,8 +12,8 @@ use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::workload::{Bound, Test, Workload};
 
-use bound::ScriptBound;
-use validated_script::ValidatedScript;
+use bound::{Access, ScriptBound};
+use validated_script::{ValidatedScript, own_script};
 
 const FAMILIES: &[Family] =
     &[Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
@@ -74,6 +74,61 @@ impl Workload for Sysbench {
     }
 
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
-        Ok(Box::new(ScriptBound::new(ValidatedScript::read(settings)?)))
+        Ok(Box::new(ScriptBound::new(ValidatedScript::read(settings)?, Access::Sql)))
+    }
+}
+
+/// A script over keys and values as a workload.
+pub struct Lua;
+
+const KEY_VALUE_FAMILIES: &[Family] =
+    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+
+const KEY_VALUE_SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "script",
+        kind: Kind::Text,
+        default: "none: it has to be given",
+        help: "the path of a Lua file",
+    },
+    SETTINGS[1],
+    SettingInfo {
+        name: "data",
+        kind: Kind::Bytes,
+        default: "unknown",
+        help: "about how many bytes of keys and values the script's prepare writes, for memory limits that are shares of it",
+    },
+];
+
+impl Workload for Lua {
+    fn name(&self) -> &'static str {
+        "lua"
+    }
+
+    fn about(&self) -> &'static str {
+        "a Lua script of your own over keys and values, the same over every engine"
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        KEY_VALUE_SETTINGS
+    }
+
+    fn families(&self) -> &'static [Family] {
+        KEY_VALUE_FAMILIES
+    }
+
+    /// A script may use transactions; an engine without them refuses its second write.
+    fn needs_transactions(&self, _of: Family) -> bool {
+        false
+    }
+
+    fn declared(&self, given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
+        own_script(given)?;
+        named::declared(given)
+    }
+
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        own_script(settings)?;
+        Ok(Box::new(ScriptBound::new(ValidatedScript::read(settings)?, Access::KeyValues)))
     }
 }

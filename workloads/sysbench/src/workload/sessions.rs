@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::cli::OptionSet;
+use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Dialect, SqlSession};
 
@@ -14,13 +15,20 @@ use crate::remedy::Ignored;
 pub(super) struct Sessions {
     driver: usize,
     ignored: Option<Ignored>,
-    waiting: Mutex<HashMap<u32, Box<dyn SqlSession>>>,
+    /// Whether scripts use keys and values, and no SQL.
+    has_key_values: bool,
+    waiting: Mutex<HashMap<u32, Session>>,
 }
 
 impl Sessions {
     /// For a script that is only inspected.
     pub(super) fn none() -> Self {
-        Self { driver: 0, ignored: None, waiting: Mutex::default() }
+        Self { driver: 0, ignored: None, has_key_values: false, waiting: Mutex::default() }
+    }
+
+    /// For a script over keys and values.
+    pub(super) fn of_key_values() -> Self {
+        Self { has_key_values: true, ..Self::none() }
     }
 
     /// For an engine with this dialect.
@@ -35,12 +43,16 @@ impl Sessions {
             other => return Err(EngineError::failed("connect", format!("scripts have no driver for {other:?}"))),
         };
         let driver = DRIVERS.iter().position(|driver| driver.name == name).unwrap_or_default();
-        Ok(Self { driver, ignored: Some(Ignored::of(options, name)), waiting: Mutex::default() })
+        Ok(Self { driver, ignored: Some(Ignored::of(options, name)), ..Self::none() })
     }
 
     /// Keeps a client's session for its script.
-    pub(super) fn give(&self, client: u32, session: Box<dyn SqlSession>) {
+    pub(super) fn give(&self, client: u32, session: Session) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(client, session);
+    }
+
+    fn take(&self, client: u32) -> Option<Session> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client)
     }
 }
 
@@ -50,21 +62,36 @@ impl Host for Sessions {
     }
 
     fn connect(&self, driver: usize, client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        if self.has_key_values {
+            let words = "this workload has keys and values: use rumba.kv(), or `rumba run sysbench` for SQL";
+            return Err(EngineError::failed("connect", words));
+        }
         if driver != self.driver {
             let words =
                 format!("this engine speaks to the driver {}, not {}", DRIVERS[self.driver].name, DRIVERS[driver].name);
             return Err(EngineError::failed("connect", words));
         }
-        let session = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
-        session.ok_or_else(|| {
-            let words = "in an experiment each client has one connection, from its first connect() to its end: use \
-                         `rumba sysbench` for scripts that connect more often";
-            EngineError::failed("connect", words)
-        })
+        match self.take(client) {
+            Some(Session::Sql(session)) => Ok(session),
+            _ => {
+                let words = "in an experiment each client has one connection, from its first connect() to its end: use \
+                             `rumba sysbench` for scripts that connect more often";
+                Err(EngineError::failed("connect", words))
+            }
+        }
+    }
+
+    fn key_values(&self, client: u32) -> Result<Session, EngineError> {
+        let words = match self.has_key_values {
+            true => "there is no session yet; call rumba.kv() in prepare() and thread_init()",
+            false => "this workload speaks SQL; run the script by `rumba run lua`",
+        };
+        let session = if self.has_key_values { self.take(client) } else { None };
+        session.ok_or_else(|| EngineError::failed("rumba.kv", words))
     }
 
     fn leaves(&self, client: u32) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
+        drop(self.take(client));
     }
 
     fn remedy(&self, _driver: usize, error: &EngineError) -> Remedy {

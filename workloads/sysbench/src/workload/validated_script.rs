@@ -163,6 +163,18 @@ pub(super) fn script_of(settings: &Settings) -> &str {
     })
 }
 
+/// Refuses a missing script and a bundled one, because those speak SQL.
+pub(super) fn own_script(settings: &Settings) -> Result<(), SettingError> {
+    match settings.text("script") {
+        None => Err(SettingError::new("script", "the workload needs a script", "set script = \"FILE.lua\"")),
+        Some(name) if is_bundled(name) => {
+            let problem = format!("the bundled script `{name}` speaks SQL");
+            Err(SettingError::new("script", problem, "use the workload sysbench, or name a file"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
 /// The tests that a script declares: the option that chooses one, and its values.
 pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, SettingError> {
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
