@@ -131,14 +131,14 @@ test("a workload's own counters are shown per operation and per second", { skip 
   const { tab: before } = await open({}, "", ladder);
   assert.equal(await before.locator("#cost .tallies").count(), 0);
   const { tab } = await open({}, "", altered(ladder, (data) => {
-    for (const [name, unit, median] of [["rows_read_counted_per_op", "1/op", 20.5], ["rows_read_counted_per_s", "1/s", 4100]]) {
+    for (const [name, unit, median] of [["rows_read_counted_per_op", "1/op", 20.5], ["rows_read_counted_per_s", "1/s", 410]]) {
       data.metrics.push({ name, unit, better: "neither", help: "" });
       for (const { run } of data.summary.rows) run.metrics[name] = { median, values: [median], spread: null };
     }
   }));
   const tallies = tab.locator("#cost .tallies");
   assert.deepEqual(await tallies.locator("thead th").allTextContents(), ["engine", "rows readper op", "rows readper s"]);
-  assert.deepEqual((await tallies.locator("td .value").allTextContents()).slice(0, 2), ["20.5", "4,100"]);
+  assert.deepEqual((await tallies.locator("td .value").allTextContents()).slice(0, 2), ["20.5", "410"]);
 });
 
 test("the ladder's band is the exact interval for four repeats, else their range", { skip }, async () => {
