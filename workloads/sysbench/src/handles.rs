@@ -114,7 +114,8 @@ impl Handles {
                 let _ = open.rollback(&self.context);
                 self.context.count(Counter::Error);
                 self.context.failed(&error);
-                if error.is_conflict() { Found::Restart } else { Found::Failed }
+                // A load is not restarted.
+                if error.is_conflict() && !self.context.is_load() { Found::Restart } else { Found::Failed }
             }
         }
     }
