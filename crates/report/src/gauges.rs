@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_results::engine_samples::{EngineTimeSeries, Of, SIZE};
+use rumba_results::engine_samples::{Column, EngineTimeSeries, Of, SIZE};
 use rumba_results::metric::Metric;
 use rumba_results::record::{PhaseKind, PhaseRecord};
 use rumba_results::results::Trial;
@@ -102,7 +102,8 @@ fn seen<'a>(course: &'a EngineTimeSeries, phases: &[&'a PhaseRecord]) -> Seen<'a
     for (at, (_, source)) in sources.iter().enumerate() {
         match source {
             GaugeSource::Sample(look) => {
-                for column in course.columns.iter().filter(|column| *look >= column.before) {
+                let is_known = |column: &&Column| column.of == Of::Size || answered(course, *look);
+                for column in course.columns.iter().filter(|column| *look >= column.before).filter(is_known) {
                     put(&column.name, column.of == Of::Counter, at, column.values[look - column.before]);
                 }
             }
@@ -115,6 +116,17 @@ fn seen<'a>(course: &'a EngineTimeSeries, phases: &[&'a PhaseRecord]) -> Seen<'a
         }
     }
     Seen { at_s: sources.into_iter().map(|(at_s, _)| at_s).collect(), columns }
+}
+
+/// Whether the engine answered this sample. A sample of the size alone repeats all other values, and a phase's end may
+/// have had newer ones.
+fn answered(course: &EngineTimeSeries, look: usize) -> bool {
+    let mut of_engine = course.columns.iter().filter(|column| column.of != Of::Size);
+    of_engine.any(|column| match look.checked_sub(column.before) {
+        None => false,
+        Some(0) => true,
+        Some(at) => column.values[at] != column.values[at - 1],
+    })
 }
 
 /// Growth per second since the previous known value.
@@ -207,6 +219,18 @@ mod tests {
         assert_eq!((found.at_s, found.looked), (vec![1.0, 5.0, 10.0, 11.0], true));
         assert_eq!(found.rates["hits"], packed(&[None, Some(2.0), Some(2.0), Some(10.0)]));
         assert_eq!(found.levels["size_bytes"], packed(&[Some(100.0), Some(100.0), None, Some(300.0)]));
+    }
+
+    /// The server answered two of the samples. The others, of the size alone, made the counter fall back to an old value.
+    #[test]
+    fn sample_without_an_answer_does_not_repeat_an_older_counter() {
+        let phases =
+            [phase(PhaseKind::Warmup, 0.0, &[("hits", 20.0)]), phase(PhaseKind::Loop(1), 10.0, &[("hits", 60.0)])];
+        let size_alone = |at_s| EngineSample { at_s, size_bytes: Some(at_s), ..EngineSample::default() };
+        let looks = [look(1.0, 2.0, Some(1.0)), size_alone(2.0), size_alone(11.0), look(15.0, 40.0, Some(15.0))];
+        let found = of(&phases, &course(looks), POINTS);
+        assert_eq!(found.at_s, [1.0, 2.0, 10.0, 11.0, 15.0, 20.0]);
+        assert_eq!(found.rates["hits"], packed(&[None, None, Some(2.0), None, Some(4.0), Some(4.0)]));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct Timeline {
 type Values = fn(&[Interval]) -> Vec<Metric>;
 
 const SERIES: [(&str, Values); 11] = [
-    ("active_clients", |all| each(all, |interval| active_clients(interval))),
+    ("active_clients", |all| each(all, active_clients)),
     ("ops_per_s", |all| each(all, |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time"))),
     ("p99_ms", |all| each(all, |interval| interval.p99_ms.clone())),
     ("wkb_per_op", written_per_op),

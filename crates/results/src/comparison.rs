@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::charged::CHARGED;
 use crate::claim::Judgement;
-use crate::client_steps::{self, ClientSteps};
 use crate::comparability::Unequal;
 use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
@@ -155,7 +154,7 @@ pub struct Row {
     pub clients: u32,
     /// Numbers of active clients that change within each trial; `clients` is the largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_steps: Option<ClientSteps>,
+    pub client_steps: Option<crate::client_steps::ClientSteps>,
     /// The reason why its build supports no verdicts on rates, times and CPU: it checks assertions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertions: Option<String>,
@@ -414,11 +413,6 @@ impl Row {
         let test = self.test.as_deref().and_then(|test| self.engine.strip_suffix(test)?.strip_suffix('/'));
         test.unwrap_or(&self.engine)
     }
-
-    /// Its clients in words: `4 clients`, `1→4 clients`.
-    pub fn clients_in_words(&self) -> String {
-        client_steps::in_words(self.clients, self.client_steps.as_ref())
-    }
 }
 
 impl Summary {
@@ -468,12 +462,6 @@ impl Summary {
             }
         }
         names
-    }
-
-    /// One of its numbers of clients in words: `4 clients`, `1→4 clients`.
-    pub fn clients_in_words(&self, clients: u32) -> String {
-        let row = self.rows.iter().find(|row| row.clients == clients);
-        client_steps::in_words(clients, row.and_then(|row| row.client_steps.as_ref()))
     }
 
     /// The numbers of clients, ascending.

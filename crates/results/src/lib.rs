@@ -10,6 +10,7 @@ pub mod build;
 pub mod charged;
 pub mod claim;
 pub mod client_steps;
+mod clients_in_words;
 pub mod comparability;
 pub mod comparison;
 pub mod condition;
