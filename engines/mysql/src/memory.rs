@@ -49,6 +49,7 @@ mod tests {
         assert_eq!(innodb(Brand::MySql, Version(8, 0, 36)), "innodb/mysql-5.6");
         assert_eq!(innodb(Brand::MySql, Version(9, 7, 0)), "innodb/mysql-9.7");
         assert_eq!(measured(&Kind::RocksDb, Brand::MariaDb, Version(10, 11, 14)), "myrocks/mariadb-10.11");
+        assert_eq!(measured(&Kind::TokuDb, Brand::MariaDb, Version(10, 5, 23)), "tokudb/mariadb-10.5");
         assert_eq!(need(&Kind::RocksDb, Brand::MySql, Version(8, 0, 36)), None, "Percona Server was not measured");
     }
 }

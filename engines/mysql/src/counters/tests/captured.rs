@@ -4,7 +4,9 @@ use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::innodb::{age_in_monitor, progress_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};
-use crate::counters::{Flavour, Kind, Levels, Reading, Request, Server, Status, debt, written_of};
+use crate::counters::{
+    Flavour, Kind, Levels, OVER_OLDER_DATA, Reading, Request, Server, Status, debt, unpaid, written_of,
+};
 
 /// A server that returns captured answers, found by the beginning of the statement.
 struct Captured(Vec<(&'static str, &'static str)>);
@@ -57,6 +59,25 @@ default NUM_ENTRIES_IMM_MEM_TABLES 0";
     let sums = sums(&rows(text));
     assert_eq!(sums.get(UNFLUSHED), Some(&2048.0));
     assert_eq!(sums.get("CUR_SIZE_ALL_MEM_TABLES"), Some(&6144.0));
+}
+
+/// MariaDB 10.5.23 after a load, and Percona Server, which writes the names in upper case.
+#[test]
+fn tokudb_reports_messages_unless_the_estimate_is_negative() {
+    let of = |status: &'static str| {
+        let mut captured = Captured(vec![("SHOW GLOBAL STATUS", status)]);
+        debt(&mut captured, &Server::new(Kind::TokuDb, "10.5.23-MariaDB-0+deb11u1"))
+    };
+    let reading = of("Tokudb_messages_in_trees_estimate_bytes 492851\nTOKUDB_CACHETABLE_SIZE_WRITING 7\n\
+        Tokudb_logger_next_lsn 300\nTokudb_checkpoint_last_lsn 290");
+    assert_eq!(reading.get("messages_in_trees_bytes"), Some(492_851.0));
+    assert_eq!((reading.get("writing_bytes"), reading.get("checkpoint_age_changes")), (Some(7.0), Some(10.0)));
+    let wrapped = of("Tokudb_messages_in_trees_estimate_bytes 18446744073706911234");
+    assert_eq!(wrapped.get("messages_in_trees_bytes"), None);
+    assert!(wrapped.absent.iter().any(|absence| absence.reason.contains("more that went than came")), "{wrapped:?}");
+    assert!(unpaid(Some(492_851.0)).is_some_and(|words| words.starts_with("481.3 KiB of messages wait above")));
+    assert_eq!(unpaid(Some(0.0)), None);
+    assert!(unpaid(None).is_some_and(|words| words.contains(OVER_OLDER_DATA)));
 }
 
 /// MySQL 5.6.24 after a load of 140 MB. Its status has neither checkpoint age nor history, and its metrics have only
