@@ -32,8 +32,7 @@ pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
     listed.or_else(|| info_by_rule(name))
 }
 
-/// The metrics among figures that follow a rule instead of being listed, with their description: the counters of the
-/// engine and of the workload, and the workload's rates.
+/// The metrics that follow a rule instead of being listed, with their description: counters, and the workload's rates.
 pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'static MetricInfo)> {
     let names = figures.metrics.keys().map(String::as_str);
     names.filter_map(|name| Some((name, info_by_rule(name)?)))
