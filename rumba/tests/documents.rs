@@ -67,6 +67,7 @@ pages! {
     troubleshooting: "docs/how-to/troubleshooting.md";
     reliability: "docs/reliability.md";
     live: "docs/live.md";
+    metrics: "docs/metrics.md";
     null_server: "docs/null-server.md" needs MariaDbClient;
     sysbench: "docs/sysbench.md" needs MariaDb, MyRocks, PostgreSql;
     linkbench: "docs/workloads/linkbench.md";
