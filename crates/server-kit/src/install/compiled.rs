@@ -237,14 +237,23 @@ pub fn finish(sources: &Path) -> io::Result<()> {
     }
 }
 
-/// Keeps other builds out of a directory until the file is closed.
-fn lock(sources: &Path) -> Result<File, EngineError> {
+/// Keeps other builds out of a directory until it is dropped.
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Unlocks explicitly, because a process that another thread starts holds the file open until its exec.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+fn lock(sources: &Path) -> Result<Lock, EngineError> {
     let directory = File::open(sources).map_err(|error| failed(sources, &error))?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         let message = format!("another build uses {}; wait until it has ended", sources.display());
         EngineError::failed(CALL, message)
     })?;
-    Ok(directory)
+    Ok(Lock(directory))
 }
 
 /// Runs a command with all processors, at a low priority. Its output goes to the log.
