@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_workload_sysbench::Interpreter;
@@ -52,6 +53,10 @@ impl Host for Recorder {
     fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let (dialect, given, is_late) = (self.dialect, self.given.clone(), self.is_late);
         Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_requested: false }))
+    }
+
+    fn key_values(&self, client: u32) -> Result<Session, EngineError> {
+        self.connect(0, client, 0).map(Session::Sql)
     }
 
     fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {

@@ -84,3 +84,24 @@ fn client_dropped_during_function_lookup_leaks_no_memory() {
     let in_look = least_left(script, Count::default);
     assert!(in_look <= in_turn, "{in_look} bytes, {in_turn} of one that waited for its turn");
 }
+
+/// Guards against a client that cannot be dropped: its call for a key never returned what it had borrowed. The second
+/// call is that of a finaliser, which finds no session.
+#[test]
+fn client_dropped_in_a_call_for_a_key_leaves_nothing() {
+    let script = "
+        late = newproxy(true)
+        getmetatable(late).__gc = function() kv:delete('late') end
+        function thread_init() kv = rumba.kv() end
+        function event() kv:get('key') end";
+    let recorder = Recorder { is_late: true, ..Recorder::of(Dialect::MySql) };
+    let (given, reported) = (recorder.given.clone(), recorder.reported.clone());
+    leave(&recorder.setup(script), &mut Count { left: 1, ..Count::default() });
+    assert_eq!(given.lock().unwrap().last().unwrap(), b"key");
+    let reported = reported.lock().unwrap();
+    assert!(reported.iter().any(|line| line.contains("the run has ended")), "{reported:?}");
+    drop(reported);
+    let in_turn = least_left(script, || Never);
+    let in_call = least_left(script, || Count { left: 1, ..Count::default() });
+    assert!(in_call <= in_turn, "{in_call} bytes, {in_turn} of one that waited for its turn");
+}

@@ -1,6 +1,6 @@
 //! The objects that scripts hold by address: drivers, connections, histograms.
 
-use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut, UnsafeCell};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
 
@@ -24,7 +24,8 @@ pub(crate) struct Handles {
     /// Those connections that the script has released.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
-    key_values: RefCell<KeyValuesSlot>,
+    /// Not a `RefCell`: a client that is dropped in the middle of a call never returns what the call has borrowed.
+    key_values: UnsafeCell<KeyValuesSlot>,
 }
 
 /// A client's keys and values, once its script has requested them, and the last error.
@@ -70,7 +71,7 @@ impl Handles {
             connected: Cell::new(0),
             spare: RefCell::default(),
             histograms: RefCell::default(),
-            key_values: RefCell::default(),
+            key_values: UnsafeCell::default(),
         }
     }
 
@@ -79,9 +80,16 @@ impl Handles {
         self.histograms.borrow_mut()
     }
 
+    #[expect(clippy::mut_from_ref, reason = "one caller at a time")]
+    fn key_values(&self) -> &mut KeyValuesSlot {
+        // SAFETY: a client runs on one thread, and its script makes one call at a time: no call runs Lua code. A call that
+        // the client was dropped in never continues.
+        unsafe { &mut *self.key_values.get() }
+    }
+
     /// Takes the client's keys and values from the program, if the script has not done so yet.
     pub(crate) fn open_key_values(&self) -> Found {
-        let mut slot = self.key_values.borrow_mut();
+        let slot = self.key_values();
         if slot.open.is_some() {
             return Found::Yes;
         }
@@ -103,36 +111,39 @@ impl Handles {
         &self,
         call: impl FnOnce(&mut KeyValues, &ClientContext) -> Result<bool, EngineError>,
     ) -> Found {
-        let slot = &mut *self.key_values.borrow_mut();
+        let slot = self.key_values();
         let Some(open) = &mut slot.open else { return Found::Failed };
         match call(open, &self.context) {
             Ok(true) => Found::Yes,
             Ok(false) => Found::No,
             Err(error) => {
                 slot.error = error.to_string();
-                // The first error is more useful than a second one.
-                let _ = open.rollback(&self.context);
                 self.context.count(Counter::Error);
                 self.context.failed(&error);
                 // A load is not restarted.
-                if error.is_conflict() && !self.context.is_load() { Found::Restart } else { Found::Failed }
+                let is_restarted = error.is_conflict() && !self.context.is_load();
+                // The rollback waits, and a client that is dropped there would leave the memory of the error.
+                drop(error);
+                // The first error is more useful than a second one.
+                let _ = open.rollback(&self.context);
+                if is_restarted { Found::Restart } else { Found::Failed }
             }
         }
     }
 
     /// Reads the result of the last call.
     pub(crate) fn key_values_result<T>(&self, read: impl FnOnce(&KeyValues) -> T) -> Option<T> {
-        self.key_values.borrow().open.as_deref().map(read)
+        self.key_values().open.as_deref().map(read)
     }
 
     /// The error of the last call that failed.
-    pub(crate) fn key_values_error(&self) -> Ref<'_, str> {
-        Ref::map(self.key_values.borrow(), |slot| slot.error.as_str())
+    pub(crate) fn key_values_error(&self) -> &str {
+        &self.key_values().error
     }
 
     /// Sends the rest of a load.
     pub(crate) fn end_load(&self) -> Result<(), String> {
-        match &mut self.key_values.borrow_mut().open {
+        match &mut self.key_values().open {
             Some(open) => open.flush(&self.context).map_err(|error| error.to_string()),
             None => Ok(()),
         }
@@ -181,6 +192,6 @@ impl Handles {
             // SAFETY: connections exist until the client ends, and a caller that was in the middle of a call is gone.
             unsafe { (*connection).shut() };
         }
-        self.key_values.borrow_mut().open = None;
+        *self.key_values() = KeyValuesSlot { open: None, error: "the run has ended".to_owned() };
     }
 }

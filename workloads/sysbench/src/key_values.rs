@@ -75,7 +75,7 @@ impl Entries {
 }
 
 impl KeyValues {
-    /// Over a client's session, whose table exists.
+    /// Keys and values in a client's session, whose table exists.
     ///
     /// # Errors
     /// A session of another kind, or a statement that the engine refuses.
@@ -166,7 +166,7 @@ impl KeyValues {
     /// Begins a transaction.
     pub(crate) fn begin(&mut self, client: &ClientContext) -> Result<(), EngineError> {
         if client.is_load() {
-            let words = "kv:begin: `prepare` loads rows in batches, without transactions: call kv:put alone there";
+            let words = "`prepare` loads rows in batches, without transactions: call kv:put alone there";
             return Err(EngineError::failed(FAILED, words));
         }
         client.count(Counter::Other);

@@ -130,10 +130,12 @@ impl Table {
             None => self.session.prepare_rows(NAME, &["k", "v"])?,
         };
         self.rows = Some(rows);
+        self.begin(client)?;
+        // Freed before the wait, where the client may be dropped.
         let values: Vec<Param<'_>> =
             batch.iter().flat_map(|(_, key, value)| [Param::Bytes(key), Param::Bytes(value)]).collect();
-        self.begin(client)?;
         self.session.submit_rows(rows, &values)?;
+        drop(values);
         client.wait(|context| self.session.poll_answer(context, &mut |_| {}))?;
         self.commit(client)
     }

@@ -62,8 +62,9 @@ local NO, FAILED, RESTART = 0, 2, 3
 
 local text, bytes = ffi.string, ffi.new("rumba_bytes[2]")
 
--- Raises the error of the last call: a table that restarts the event, or a text that ends the run.
-local function raise(outcome)
+-- Returns the outcome of a call; raises its error: a table that restarts the event, or a text that ends the run.
+local function checked(outcome)
+   if outcome < FAILED then return outcome end
    program.kv_error(this, bytes)
    local words = text(bytes[0].start, bytes[0].length)
    if outcome == RESTART then error({ errcode = sysbench.error.RESTART_EVENT, sql_errmsg = words }, 3) end
@@ -73,27 +74,18 @@ end
 local kv = {}
 
 function kv:get(key, for_update)
-   local outcome = kv_get(this, key, #key, for_update == true)
-   if outcome >= FAILED then raise(outcome) end
-   if outcome == NO then return nil end
+   if checked(kv_get(this, key, #key, for_update == true)) == NO then return nil end
    kv_value(this, bytes)
    return text(bytes[0].start, bytes[0].length)
 end
 
-function kv:put(key, value)
-   local outcome = kv_put(this, key, #key, value, #value)
-   if outcome >= FAILED then raise(outcome) end
-end
+function kv:put(key, value) checked(kv_put(this, key, #key, value, #value)) end
 
-function kv:delete(key)
-   local outcome = kv_delete(this, key, #key)
-   if outcome >= FAILED then raise(outcome) end
-end
+function kv:delete(key) checked(kv_delete(this, key, #key)) end
 
 -- Returns a list of at most `most` pairs of a key and its value, from a key on.
 function kv:scan(first, most)
-   local outcome = kv_scan(this, first, #first, most)
-   if outcome >= FAILED then raise(outcome) end
+   checked(kv_scan(this, first, #first, most))
    local rows, count = {}, 0
    while kv_entry(this, count, bytes) do
       local key, value = bytes[0], bytes[1]
@@ -103,20 +95,11 @@ function kv:scan(first, most)
    return rows
 end
 
-function kv:begin()
-   local outcome = kv_begin(this)
-   if outcome >= FAILED then raise(outcome) end
-end
+function kv:begin() checked(kv_begin(this)) end
 
-function kv:commit()
-   local outcome = kv_commit(this)
-   if outcome >= FAILED then raise(outcome) end
-end
+function kv:commit() checked(kv_commit(this)) end
 
-function kv:rollback()
-   local outcome = kv_rollback(this)
-   if outcome >= FAILED then raise(outcome) end
-end
+function kv:rollback() checked(kv_rollback(this)) end
 
 return function(own, name)
    -- The next use finds the functions themselves.
@@ -147,8 +130,7 @@ return function(own, name)
    end
 
    function own.kv()
-      local outcome = program.kv_open(this)
-      if outcome >= FAILED then raise(outcome) end
+      checked(program.kv_open(this))
       return kv
    end
 
