@@ -12,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
+use rumba_lab::store;
 use rumba_lab::trial::child::stop_signals;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::iterator::Signals;
@@ -48,7 +49,7 @@ pub fn write(html: &str, wanted: &[(&str, &Path)]) -> Result<(), Problem> {
         fs::create_dir_all(directory).map_err(|error| not_written(directory, &error))?;
         for picture in of_kind() {
             let file = directory.join(&picture.name);
-            fs::write(&file, &picture.bytes).map_err(|error| not_written(&file, &error))?;
+            store::replace_plain(&file, &picture.bytes).map_err(|error| not_written(&file, &error))?;
         }
         notify(&format!("{}: {}", counted(of_kind().count(), "picture"), shown(directory)));
     }

@@ -124,7 +124,7 @@ pub fn replace_named(path: &Path, text: &str) -> io::Result<()> {
     match part_of(path, there.as_ref()) {
         // A user who may not make files there may still write this one.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fs::write(path, text),
-        part => persist(part?, path, text),
+        part => persist(part?, path, text.as_bytes()),
     }
 }
 
@@ -132,9 +132,9 @@ pub fn replace_named(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// The kind of file in its place, or why it could not be written; the old text then stays.
-pub fn replace_plain(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace_plain(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let there = plain::there(path)?;
-    persist(part_of(path, there.as_ref())?, path, text)
+    persist(part_of(path, there.as_ref())?, path, content.as_ref())
 }
 
 /// A new temporary file that replaces another one, with its owner and permissions.
@@ -152,8 +152,8 @@ fn part_of(path: &Path, there: Option<&Metadata>) -> io::Result<tempfile::NamedT
     Ok(part)
 }
 
-fn persist(mut part: tempfile::NamedTempFile, path: &Path, text: &str) -> io::Result<()> {
-    part.write_all(text.as_bytes())?;
+fn persist(mut part: tempfile::NamedTempFile, path: &Path, content: &[u8]) -> io::Result<()> {
+    part.write_all(content)?;
     // A network filesystem reports only now that it is full.
     part.as_file().sync_all()?;
     part.persist(path).map_err(|error| error.error)?;
