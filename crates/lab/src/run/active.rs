@@ -54,8 +54,6 @@ impl ActivePeriods {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use rumba_results::client_steps::ClientSteps;
 
     use super::*;
@@ -67,7 +65,7 @@ mod tests {
         let (stop, mut first, mut third) = (Stop::default(), ActivePeriods::new(0, 1, 0), ActivePeriods::new(2, 1, 7));
         assert_eq!((first.due_ns(5, &stop), third.due_ns(5, &stop)), (5, LATEST_NS), "the warmup has one client");
         let steps = ClientSteps { points: vec![(0.0, 1), (2.0, 3), (4.0, 1), (6.0, 4)] };
-        stop.begin_steps(Arc::new(steps), 10 * S);
+        stop.begin_steps(steps, 10 * S);
         assert_eq!((first.due_ns(11 * S, &stop), first.due_ns(100 * S, &stop)), (11 * S, 100 * S));
         assert_eq!(third.due_ns(9 * S, &stop), 12 * S + 7, "it waits for its step");
         assert_eq!(third.due_ns(13 * S, &stop), 13 * S, "it is active");

@@ -312,7 +312,7 @@ impl Running {
     /// Begins the time of these numbers of active clients at this moment, for clients of [`Schedule::in_steps`].
     pub fn begin_steps(&self, steps: &ClientSteps, from: Instant) {
         let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
-        self.stop.begin_steps(Arc::new(steps.clone()), from_ns);
+        self.stop.begin_steps(steps.clone(), from_ns);
     }
 
     /// Lets the clients end when everything due by now is served. In a closed loop these are the operations in flight;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ pub struct Stop {
 /// Numbers of active clients, and the start of their time in nanoseconds since the clients' start.
 #[derive(Debug)]
 pub struct BegunSteps {
-    pub steps: Arc<ClientSteps>,
+    pub steps: ClientSteps,
     pub from_ns: u64,
 }
 
@@ -153,7 +153,7 @@ impl Stop {
     }
 
     /// Begins the time of numbers of active clients, and wakes waiting clients. Only the first call counts.
-    pub fn begin_steps(&self, steps: Arc<ClientSteps>, from_ns: u64) {
+    pub fn begin_steps(&self, steps: ClientSteps, from_ns: u64) {
         let _ = self.steps.set(BegunSteps { steps, from_ns });
         self.reschedule();
     }

@@ -273,11 +273,14 @@ impl Trial<'_> {
                 continue;
             }
             let seconds = piece.until.saturating_duration_since(piece.from).as_secs_f64();
-            let interval = interval(span.phase, infos, counts, spent.clone());
-            let suspended_s = piece.suspended_s;
-            let interval = Interval { active_clients, counted: grown.clone(), ..interval };
-            let interval = Interval { start_s, seconds, suspended_s, ..interval };
-            self.emit(Event::Interval(Box::new(interval)));
+            self.emit(Event::Interval(Box::new(Interval {
+                start_s,
+                seconds,
+                suspended_s: piece.suspended_s,
+                active_clients,
+                counted: grown.clone(),
+                ..interval(span.phase, infos, counts, spent.clone())
+            })));
             let histograms = stats::encode(infos, counts);
             if !histograms.is_empty() {
                 self.emit(Event::Latency { start_s, seconds, histograms });
