@@ -132,7 +132,7 @@ export function historyPanel(context: History, places: Places, shown: MetricLine
   const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unit)), saveButtons(context, `${part === "run" ? "loops" : part}-${metric}`, title));
   const attributes = { class: "panel", "data-metric": metric };
   if (shown.every(({ steps }) => steps.every(({ median }) => value(median) === null))) {
-    return h("div", attributes, head, h("p", { class: "nothing" }, "Nothing to draw: no run has this figure."));
+    return h("div", attributes, head, h("p", { class: "nothing" }, "No run has this figure."));
   }
   const tip = h("div", { class: "tip", hidden: true });
   const holder = h("div", { class: "chart tipped", style: `height: ${HEIGHT}px` }, tip);

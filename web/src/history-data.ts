@@ -67,6 +67,6 @@ export interface HistoryData {
 /** The history of this page, if it is one. */
 export function readHistory(): HistoryData | null {
   const text = document.getElementById("data")?.textContent ?? "";
-  // The data of other pages is large, so it is not parsed here.
+  // Other pages have large data, which need not be parsed here.
   return text.startsWith('{"history":') ? (JSON.parse(text) as { history: HistoryData }).history : null;
 }

@@ -100,7 +100,7 @@ function changesSection({ data }: History): HTMLElement {
   return section(
     "changes",
     "What changed?",
-    "A change of level is tested over all repeats of all runs. Histories without a change show one in at most 5% of cases. What the host did between two runs is part of every ratio.",
+    "A change of level is tested over all repeats of all runs. Histories without a change show one in at most 5% of cases. Every ratio includes changes of the host between two runs.",
     ...(data.moved.length > 0 ? [list(data.moved)] : [h("p", {}, "No level changed over the runs.")]),
     ...titled("Conditions of --fail-if", data.gates),
     ...titled("The last run of each engine over the one before it", data.last),

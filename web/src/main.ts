@@ -192,32 +192,27 @@ function rates(context: Context): HTMLElement | null {
   );
 }
 
+/** A table of more figures of the loops, folded; none without columns. */
+function folded(context: Context, name: string, summary: string, about: string, columns: Column[], ...warnings: (HTMLElement | null)[]): HTMLElement | null {
+  if (columns.length === 0) return null;
+  const table = figureTable(context, name, columns, (row) => row.run);
+  return h("details", { class: name }, h("summary", {}, summary), h("p", { class: "about" }, about), ...warnings, table);
+}
+
 /** The growth of the database, if the workload's specification reports a rate. */
 function growthTable(context: Context): HTMLElement | null {
   const columns = growth(context);
-  if (columns.length === 0) return null;
-  return h(
-    "details",
-    { class: "growth" },
-    h("summary", {}, "How much the database grows"),
-    h("p", { class: "about" }, "Growth from the end of the settle to the end of the drain, without logs: per operation of the rate in warmup, loops and backlog, and in eight hours at that rate. Files grow in pieces, so short runs show little."),
-    warningsAbout(context, columns.map(({ metric }) => metric)),
-    figureTable(context, "growth", columns, (row) => row.run),
-  );
+  const about =
+    "Growth from the end of the settle to the end of the drain, without logs: per operation of the rate in warmup, loops and backlog, and in eight hours at that rate. Files grow in pieces, so short runs show little.";
+  return folded(context, "growth", "How much the database grows", about, columns, warningsAbout(context, columns.map(({ metric }) => metric)));
 }
 
 /** Bytes written by purpose, as the engines report them. */
 function writtenTable(context: Context): HTMLElement | null {
   const rows = context.rows();
   const counted = written(context).filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
-  if (counted.length === 0) return null;
-  return h(
-    "details",
-    {},
-    h("summary", {}, "What was written, by the engines' own counters"),
-    h("p", { class: "about" }, "From the start of the warmup to the end of the drain, per operation of warmup and loops."),
-    figureTable(context, "written", counted, (row) => row.run),
-  );
+  const about = "From the start of the warmup to the end of the drain, per operation of warmup and loops.";
+  return folded(context, "written", "What was written, by the engines' own counters", about, counted);
 }
 
 /** The workload's own counters, which make metrics such as `rows_counted_per_op`. */
@@ -226,28 +221,17 @@ function tallyTable(context: Context): HTMLElement | null {
     const [, counter, per] = /^(.+)_counted_per_(op|s)$/.exec(name) ?? [];
     return counter === undefined ? [] : [{ head: counter.replaceAll("_", " "), metric: name, unit: `per ${per}` }];
   });
-  if (columns.length === 0) return null;
-  return h(
-    "details",
-    { class: "tallies" },
-    h("summary", {}, "What the workload counted"),
-    h("p", { class: "about" }, "The workload's own counters, such as a script's rumba.count, per operation and per second of all loops."),
-    figureTable(context, "tallies", columns, (row) => row.run),
-  );
+  const about = "Counters such as a script's rumba.count, per operation and per second of all loops.";
+  return folded(context, "tallies", "The workload's own counters", about, columns);
 }
 
 /** The hardware counters, if some engine has any. */
 function hardwareTable(context: Context): HTMLElement | null {
   const rows = context.rows();
   const counted = HARDWARE.filter(({ metric }) => rows.some((row) => value(row.run?.metrics[metric]?.median) !== null));
-  if (counted.length === 0) return null;
-  return h(
-    "details",
-    { class: "hardware" },
-    h("summary", {}, "Hardware counters"),
-    h("p", { class: "about" }, "Server and client in user mode, then both in kernel mode. LLC misses are loads that missed the last level cache. Counting costs time at each switch between threads. Events that were counted for a part of the time are scaled up."),
-    figureTable(context, "hardware", counted, (row) => row.run),
-  );
+  const about =
+    "Server and client in user mode, then both in kernel mode. LLC misses are loads that missed the last level cache. Counting costs time at each switch between threads. Events that were counted for a part of the time are scaled up.";
+  return folded(context, "hardware", "Hardware counters", about, counted);
 }
 
 function loadSection(context: Context): HTMLElement {

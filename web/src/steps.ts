@@ -110,7 +110,7 @@ function engineBlock(context: Context, engine: string, drawn: { panel: Panel; li
     const head = h("div", { class: "panel-head" }, h("h4", {}, panel.title, h("span", { class: "unit" }, panel.unit)), saveButtons(context, `steps-${panel.name}-${engine}`, reported));
     if (lines.length === 0) {
       const why = panel === WAITS ? "the engine reports no waits; see its page in the docs" : "no interval was kept";
-      return h("div", { class: "panel", "data-series": panel.name }, head, h("p", { class: "nothing" }, `Nothing to draw: ${why}.`));
+      return h("div", { class: "panel", "data-series": panel.name }, head, h("p", { class: "nothing" }, `There is no chart: ${why}.`));
     }
     const holder = h("div", { class: "chart", style: `height: ${panel.height}px` });
     const last = index === drawn.length - 1;
@@ -149,7 +149,7 @@ export function stepsSection(context: Context): HTMLElement | null {
   const repeated = stepped.some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others; waits are those of the median repeat." : "";
   return section(
     "steps",
-    "What happens as clients are added?",
+    "How does it change as clients are added?",
     `The number of active clients changes within the trial, at the vertical lines; all clients are connected from its start. The engines are below each other on the same scales. Waits have the engine's own names: the ${MOST} largest, and all others together.${repeated} Drag to zoom, double-click to zoom out.`,
     ...blocks,
   );

@@ -275,7 +275,7 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
     if (context.trials().length === 0) return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
     const of = context.trials().flatMap(({ trial }) => trial.timeline.series.filter(({ name }) => name === shown.series));
     const why = of.find(({ absent }) => absent)?.absent ?? "no interval was kept";
-    return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, `Nothing to draw: ${why}.`));
+    return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, `There is no chart: ${why}.`));
   }
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};

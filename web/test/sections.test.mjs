@@ -77,7 +77,7 @@ test("the ladder comes first: rates next to times, over clients that double", { 
 
 test("clients in steps: each engine's throughput, times and waits by name over one time axis", { skip: noSteps }, async () => {
   const { tab } = await open({}, "", steps);
-  assert.equal(await tab.locator("#steps h2").textContent(), "What happens as clients are added?");
+  assert.equal(await tab.locator("#steps h2").textContent(), "How does it change as clients are added?");
   assert.match(await tab.locator("main").textContent(), /1→16 clients/);
   const blocks = await tab.locator("#steps .steps").evaluateAll((all) =>
     all.map((block) => ({ engine: block.querySelector("h3").textContent, series: [...block.querySelectorAll(".panel")].map((panel) => panel.dataset.series), waits: [...block.querySelectorAll(".kinds li")].map((kind) => kind.textContent) })),
