@@ -52,7 +52,7 @@ pub struct Capabilities {
     pub variables: BTreeMap<String, Variable>,
     /// Its engines by its own names, the default one first.
     pub engines: Vec<String>,
-    /// What the server's log says about an engine whose plugin is here but did not load.
+    /// The lines of the server's log about an engine whose plugin is here but did not load.
     #[serde(skip)]
     pub refusal: Option<String>,
 }

@@ -68,7 +68,7 @@ impl HardwareMeter {
     }
 }
 
-/// What one owner spent between two readings.
+/// The events of one owner between two readings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventsSpent {
     pub instructions: Metric,

@@ -1,4 +1,4 @@
-//! What the reports show of the CPU's hardware counters and of CPU profiles.
+//! Hardware counters and CPU profiles in the reports.
 
 use crate::support::compare::summarise;
 use crate::support::synthetic::{Plan, SERVER_BTREE, SERVER_LSM, results};

@@ -179,7 +179,7 @@ impl Compiled {
     fn compile(&self, sources: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, EngineError> {
         let work = sources.join(WORK);
         let (stamp, log) = (work.join("stamp"), sources.join(LOG));
-        // What cmake has configured is valid for this directory only.
+        // cmake's configuration is valid for this directory only.
         let recipe = format!("{}\n{self:?}", work.display());
         if fs::read_to_string(&stamp).is_ok_and(|made_by| made_by == recipe) {
             say("continuing the interrupted build");

@@ -245,7 +245,7 @@ impl Release {
         Ok(root?.join("servers").join(&self.name))
     }
 
-    /// Where a build keeps its downloads and its compiled files.
+    /// The directory of a build's downloads and compiled files.
     fn sources(&self) -> Result<PathBuf, EngineError> {
         Ok(cache::root()?.join("sources").join(&self.name))
     }
