@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rumba_engine_api::error::EngineError;
@@ -151,6 +152,8 @@ pub struct Database {
     flush: *mut rocksdb_flushoptions_t,
     /// The error of the write that found the device full.
     full: OnceLock<String>,
+    /// Whether [`Database::release_writers`] has ended the waits of writers.
+    released: AtomicBool,
 }
 
 // SAFETY: RocksDB databases and family handles may be used from any thread at once; the flush options are only read
@@ -170,11 +173,37 @@ impl Database {
         if let Some(words) = self.full.get() {
             return Err(EngineError::DiskFull(words.clone()));
         }
-        let outcome = write();
+        let outcome = write().map_err(|error| self.cause_of(error));
         if let Err(EngineError::DiskFull(words)) = &outcome {
             self.full.get_or_init(|| words.clone());
         }
         outcome
+    }
+
+    /// Ends the waits of stopped writers. No write succeeds afterwards.
+    pub(crate) fn release_writers(&self) {
+        self.released.store(true, Ordering::Relaxed);
+        // SAFETY: the handle is valid.
+        unsafe { self.library.api.rocksdb_cancel_all_background_work(self.base, 0) }
+    }
+
+    /// The error of the background work that stopped a released writer, whose own error mentions only a shutdown.
+    #[cold]
+    fn cause_of(&self, error: EngineError) -> EngineError {
+        if !self.released.load(Ordering::Relaxed) {
+            return error;
+        }
+        let api = &self.library.api;
+        let mut cause = null_mut();
+        // SAFETY: fresh handles, destroyed here; the error is taken over. The batch is empty, so nothing is written.
+        let outcome = unsafe {
+            let (options, batch) = (api.rocksdb_writeoptions_create(), api.rocksdb_writebatch_create());
+            api.rocksdb_write(self.base, options, batch, &mut cause);
+            api.rocksdb_writebatch_destroy(batch);
+            api.rocksdb_writeoptions_destroy(options);
+            check(api, "rocksdb_write", cause)
+        };
+        outcome.err().unwrap_or(error)
     }
 
     /// Creates or opens the database at `path`.
@@ -216,7 +245,18 @@ impl Database {
             (base_of(api, transactions), flush)
         };
         let names = families[1..].iter().map(|family| family.name.clone()).collect();
-        Ok(Self { transactions, base, families: handles, names, options, flush, library, full: OnceLock::new() })
+        let released = AtomicBool::new(false);
+        Ok(Self {
+            transactions,
+            base,
+            families: handles,
+            names,
+            options,
+            flush,
+            library,
+            full: OnceLock::new(),
+            released,
+        })
     }
 
     /// The names of the key spaces' families, in order.
@@ -318,7 +358,7 @@ impl Database {
         }
     }
 
-    /// Stops flushes and compactions after the running ones. Without a log, it first flushes data that would be lost.
+    /// Stops flushes and compactions after the running ones.
     pub fn cancel_background_work(&self) {
         // SAFETY: the handle is valid.
         unsafe { self.library.api.rocksdb_cancel_all_background_work(self.base, 1) }

@@ -11,6 +11,7 @@ use crate::effective::Effective;
 use crate::names::Group;
 use crate::plan::Plan;
 use crate::session::{self, Space};
+use crate::stopped::Watch;
 use crate::transaction::WriteOptions;
 use crate::{counters, quiet};
 
@@ -18,6 +19,7 @@ use crate::{counters, quiet};
 pub struct RocksDbInstance {
     dir: PathBuf,
     db: Arc<Database>,
+    watch: Watch,
     durability: Durability,
     locking: Locking,
     spaces: Arc<[Space]>,
@@ -53,6 +55,7 @@ impl RocksDbInstance {
             compacts: of_family("disable_auto_compactions") != Some("true"),
             leveled: of_family("compaction_style") == Some("kCompactionStyleLevel"),
             trigger: of_family("level0_file_num_compaction_trigger").unwrap_or("4").to_owned(),
+            watch: Watch::start(&db)?,
             db,
         })
     }
@@ -123,6 +126,11 @@ impl Instance for RocksDbInstance {
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
+        if self.durability == Durability::None {
+            // Without a log, unflushed data would be lost. On a full device it is lost, as after a kill.
+            let _ = quiet::flush(&self.db);
+        }
+        self.watch.end();
         self.db.cancel_background_work();
         match Arc::try_unwrap(self.db) {
             Ok(db) => {

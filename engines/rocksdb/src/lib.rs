@@ -24,6 +24,7 @@ mod names;
 mod plan;
 mod quiet;
 mod session;
+mod stopped;
 mod transaction;
 
 pub use catalogue::catalogue;

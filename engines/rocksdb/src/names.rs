@@ -57,8 +57,9 @@ pub const KNOWN: [(Group, Shape, Names); 15] = [
 ];
 
 /// Settings that would break the engine's guarantees, each with the reason.
-pub const RESERVED: [(&str, &str); 18] = [
+pub const RESERVED: [(&str, &str); 19] = [
     ("allow_2pc", "a TransactionDB always runs with it"),
+    ("avoid_flush_during_shutdown", "rumba flushes memtables before it closes an instance without a log"),
     ("block_based_table_factory", "its fields are settings of their own: write `block_size = \"8KiB\"`"),
     ("cf_paths", "all files stay in the managed data directory"),
     ("comparator", "keys are ordered bytewise"),

@@ -201,6 +201,8 @@ impl Plan {
         let file = split.memtable.max(MIB);
         self.put_default(Group::Database, "create_if_missing", "true");
         self.put_default(Group::Database, "create_missing_column_families", "true");
+        // The flush would wait for the writers that `stopped` releases. The instance flushes before it is closed.
+        self.put_default(Group::Database, "avoid_flush_during_shutdown", "true");
         self.put_default(Group::Database, "info_log_level", log_level);
         self.put_default(Group::Database, "max_background_jobs", jobs.to_string());
         self.put_default(Group::Database, "db_write_buffer_size", split.memtables.to_string());

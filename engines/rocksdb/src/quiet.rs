@@ -59,7 +59,7 @@ pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
 }
 
 /// The number of running flushes and compactions.
-fn running(db: &Database) -> u64 {
+pub fn running(db: &Database) -> u64 {
     [c"rocksdb.num-running-flushes", c"rocksdb.num-running-compactions"]
         .iter()
         .filter_map(|property| db.int_of_all(property))

@@ -227,3 +227,25 @@ fn a_full_device_is_called_one_and_the_instance_still_closes() {
         drop(device);
     }
 }
+
+/// The second memtable fills up while the first is flushed to a device without room for it, so the writer is stopped
+/// when the flush fails. RocksDB then waits for room, and lets the writer wait with it.
+#[test]
+fn writer_that_waits_for_a_failed_flush_gets_its_error() {
+    for durability in [Durability::None, Durability::NoSync] {
+        let settings = [
+            ("write_buffer_size", Value::Int(4 << 20)),
+            ("db_write_buffer_size", Value::Int(0)),
+            // A flush then takes much longer than the writes of a memtable.
+            ("compression", text("kZlibCompression")),
+        ];
+        let config = EngineConfig { durability, cache: 32 << 20, ..config_with(settings) };
+        let log = if durability == Durability::None { 0 } else { 10 };
+        let device = rumba_testkit::mounts::Tmpfs::of_mebibytes(3 + log);
+        let instance = RocksDb.open(device.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
+        let (error, rows) = full::fill(&mut *key_value::session(&*instance));
+        assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
+        assert!(rows > 0, "{durability:?}");
+        instance.close().unwrap();
+    }
+}
