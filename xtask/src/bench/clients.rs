@@ -56,7 +56,7 @@ pub fn minimal_loop(bench: &Bench, server: &Server, cores: &Cores, args: &[Strin
 }
 
 fn window(reported: &Value) -> Result<Window, Failure> {
-    let figure = |name: &str| number(&reported[name]);
+    let figure = |name: &str| number(&reported[name]).map_err(|error| format!("{name}: {error}: {reported}"));
     Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
 
