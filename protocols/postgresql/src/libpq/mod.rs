@@ -80,7 +80,7 @@ pub struct Environment {
 
 /// A server, as a list of hosts names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Server {
     /// The address to connect to.
     pub address: Address,
     /// The host in a password file.
@@ -152,7 +152,7 @@ impl Environment {
     ///
     /// # Errors
     /// A port that is no number; lists of different lengths.
-    pub fn places(&self, hosts: Option<&str>, ports: Option<&str>) -> Result<Vec<Place>, PgError> {
+    pub fn servers(&self, hosts: Option<&str>, ports: Option<&str>) -> Result<Vec<Server>, PgError> {
         let ports = ports.unwrap_or(USUAL_PORT).split(',').map(port).collect::<Result<Vec<u16>, PgError>>()?;
         let hosts: Vec<&str> = hosts.map_or_else(Vec::new, |hosts| hosts.split(',').collect());
         let addresses: Vec<&str> = self.value("hostaddr").map_or_else(Vec::new, |list| list.split(',').collect());
@@ -168,16 +168,16 @@ impl Environment {
                 ports.len()
             )));
         }
-        let place = |at: usize| {
+        let number = |at: usize| {
             let port = if ports.len() == 1 { ports[0] } else { ports[at] };
             let host = hosts.get(at).copied().filter(|host| !host.is_empty());
-            place(host, addresses.get(at).copied(), port)
+            server(host, addresses.get(at).copied(), port)
         };
-        Ok((0..count).map(place).collect())
+        Ok((0..count).map(number).collect())
     }
 
-    /// The password for a place: from the environment, or from the password file.
-    pub fn password(&self, place: &Place, database: &str, user: &str) -> Option<String> {
+    /// The password for a server: from the environment, or from the password file.
+    pub fn password(&self, server: &Server, database: &str, user: &str) -> Option<String> {
         if let Some(password) = self.value("password") {
             return Some(password.to_owned());
         }
@@ -185,7 +185,7 @@ impl Environment {
         let path = named.or_else(|| Some(self.home.as_ref()?.join(".pgpass")))?;
         // As for libpq, a missing file is no error, because the server may not ask for a password.
         let text = std::fs::read_to_string(path).ok()?;
-        password_in(&text, &[&place.host, &place.port.to_string(), database, user])
+        password_in(&text, &[&server.host, &server.port.to_string(), database, user])
     }
 
     /// The file of authorities for certificates. `None` means those of the system.
@@ -215,10 +215,10 @@ fn port(text: &str) -> Result<u16, PgError> {
 }
 
 /// The server of a host, or of a numeric address that precedes it.
-fn place(host: Option<&str>, address: Option<&str>, port: u16) -> Place {
+fn server(host: Option<&str>, address: Option<&str>, port: u16) -> Server {
     if let Some(address) = address.filter(|address| !address.is_empty()) {
         let name = host.unwrap_or(address).to_owned();
-        return Place { address: Address::Tcp { host: address.to_owned(), port }, host: name, port };
+        return Server { address: Address::Tcp { host: address.to_owned(), port }, host: name, port };
     }
     let socket = |directory: &str| Path::new(directory).join(format!(".s.PGSQL.{port}"));
     let usual = || SOCKET_DIRECTORIES.into_iter().find(|directory| socket(directory).exists());
@@ -226,11 +226,11 @@ fn place(host: Option<&str>, address: Option<&str>, port: u16) -> Place {
         Some(directory) if directory.starts_with('/') => {
             let is_usual = SOCKET_DIRECTORIES.contains(&directory);
             let host = if is_usual { LOCAL } else { directory };
-            Place { address: Address::Socket(socket(directory)), host: host.to_owned(), port }
+            Server { address: Address::Socket(socket(directory)), host: host.to_owned(), port }
         }
         host => {
             let host = host.unwrap_or(LOCAL).to_owned();
-            Place { address: Address::Tcp { host: host.clone(), port }, host, port }
+            Server { address: Address::Tcp { host: host.clone(), port }, host, port }
         }
     }
 }

@@ -66,8 +66,8 @@ fn hosts_and_ports_are_lists_and_a_directory_is_a_socket() {
     let environment = read(&[]).unwrap();
     let tcp = |host: &str, port| Address::Tcp { host: host.to_owned(), port };
     let addresses = |environment: &Environment, hosts, ports| {
-        let places = environment.places(hosts, ports)?;
-        Ok::<_, PgError>(places.into_iter().map(|place| place.address).collect::<Vec<_>>())
+        let servers = environment.servers(hosts, ports)?;
+        Ok::<_, PgError>(servers.into_iter().map(|server| server.address).collect::<Vec<_>>())
     };
     let found = addresses(&environment, Some("a,/dir"), Some("5432,5433")).unwrap();
     assert_eq!(found, [tcp("a", 5432), Address::Socket("/dir/.s.PGSQL.5433".into())]);
@@ -89,8 +89,8 @@ fn password_comes_from_its_variable_or_the_password_file() {
     let (home, other) = (dir.path().to_str().unwrap(), dir.path().join("other"));
     let password = |variables: &[(&str, &str)], host: &str| {
         let environment = read(variables).unwrap();
-        let place = environment.places(Some(host), None).unwrap().remove(0);
-        environment.password(&place, "lab", "me")
+        let server = environment.servers(Some(host), None).unwrap().remove(0);
+        environment.password(&server, "lab", "me")
     };
     assert_eq!(password(&[("HOME", home)], "db").as_deref(), Some("of-home"));
     assert_eq!(password(&[("HOME", home)], "/dir").as_deref(), Some("of-socket"));

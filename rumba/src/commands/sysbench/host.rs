@@ -10,7 +10,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
-use rumba_protocol_postgresql::libpq::{Environment, Place};
+use rumba_protocol_postgresql::libpq::{Environment, Server};
 use rumba_workload_sysbench::ScriptError;
 use rumba_workload_sysbench::cli::log::Log;
 use rumba_workload_sysbench::cli::options::Source;
@@ -388,14 +388,14 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
     let environment = Environment::of_process().map_err(unable)?;
     let chosen = |option, keyword| chosen(options, &environment, option, keyword);
     port(options, "pgsql-port")?;
-    let places = environment.places(chosen("pgsql-host", "host"), chosen("pgsql-port", "port")).map_err(unable)?;
+    let servers = environment.servers(chosen("pgsql-host", "host"), chosen("pgsql-port", "port")).map_err(unable)?;
     let (user, database) = (chosen("pgsql-user", "user").unwrap_or_default(), chosen("pgsql-db", "dbname"));
     let mode = postgresql_ssl_mode(options, &environment)?;
-    let target = |place: &Place, tls: postgresql::Tls| {
+    let target = |server: &Server, tls: postgresql::Tls| {
         let given = options.text("pgsql-password").map(str::to_owned);
-        let password = given.or_else(|| environment.password(place, database.unwrap_or(user), user));
+        let password = given.or_else(|| environment.password(server, database.unwrap_or(user), user));
         postgresql::Target {
-            address: place.address.clone(),
+            address: server.address.clone(),
             user: user.to_owned(),
             password: postgresql::Secret::new(password.unwrap_or_default()),
             database: database.map(str::to_owned),
@@ -403,9 +403,9 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         }
     };
     let mut hosts: Vec<Vec<postgresql::Target>> = Vec::new();
-    for place in &places {
-        let ways = postgresql_tls(mode, &place.address, &environment)?;
-        hosts.push(ways.into_iter().map(|tls| target(place, tls)).collect());
+    for server in &servers {
+        let ways = postgresql_tls(mode, &server.address, &environment)?;
+        hosts.push(ways.into_iter().map(|tls| target(server, tls)).collect());
     }
     let startup = environment.startup();
     let on_lost = on_lost(options, "pgsql");
