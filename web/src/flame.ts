@@ -44,7 +44,7 @@ export function flameSection(context: Context): HTMLElement | null {
   return section(
     "flame",
     "Where did the CPU time go?",
-    `Sampled with perf during the loops: a frame is as wide as the CPU time that was spent in it and in what it called, ${flame.samples.toLocaleString("en")} samples in all.${compared} Click a frame to give it the whole width.`,
+    `perf took ${flame.samples.toLocaleString("en")} samples during the loops. A frame is as wide as the CPU time of the function and its callees.${compared} Click a frame to give it the whole width.`,
     flames.length > 1 && chooser,
     unnamed(context, flame),
     holder,

@@ -274,7 +274,7 @@ class Bar {
   }
 
   async #askToStop(): Promise<void> {
-    if (this.live.stop === undefined || !confirm("Stop the run? What was measured is kept, and the run can go on later.")) return;
+    if (this.live.stop === undefined || !confirm("Stop the run? The measurements are kept, and the run can continue later.")) return;
     const answer = await fetch(this.live.stop, { method: "POST" }).catch(() => null);
     if (!answer?.ok) this.warn("the run could not be asked to stop: press Ctrl-C where it was started.");
   }

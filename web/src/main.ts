@@ -212,7 +212,7 @@ function writtenTable(context: Context): HTMLElement | null {
   const rows = context.rows();
   const counted = written(context).filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
   const about = "From the start of the warmup to the end of the drain, per operation of warmup and loops.";
-  return folded(context, "written", "What was written, by the engines' own counters", about, counted);
+  return folded(context, "written", "What did the engines write, by their own counters?", about, counted);
 }
 
 /** The workload's own counters, which make metrics such as `rows_counted_per_op`. */

@@ -71,7 +71,7 @@ export function promisesSection(context: Context): HTMLElement | null {
   return section(
     "promises",
     "Which promises to transactions were kept?",
-    `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown; what was acknowledged, lost and does not hold is of all of them.`,
+    `Two transactions meet on purpose, and one of them pauses inside. The other waits, is not affected, or is refused and repeated. An anomaly that the engine's isolation level allows is named. Then rumba kills the database while ${counted(clients, "client")} work, and looks for every acknowledged transaction. The worst repeat is shown. The numbers of acknowledged and lost transactions and of failed checks cover all repeats.`,
     scrolling("promises", table),
     killsTable(context, engines),
     items.length > 0 ? h("ul", {}, ...items) : null,

@@ -52,7 +52,7 @@ pub fn detection_table(detection: &Detection) -> String {
     let pilot = detection.rows.iter().map(|row| row.pilot_repeats).max().unwrap_or(0);
     format!(
         "Repeats of each engine that detect a difference of {change} in {} of cases\n{}{}  Noise: the relative standard \
-         deviation of one repeat, estimated from {pilot} repeats of each engine. So few estimate it badly: its\n  range \
+         deviation of one repeat, estimated from {pilot} repeats of each engine. Few repeats estimate it badly: its\n  range \
          covers the true noise in 90% of cases, and the other ranges follow from it.\n  Minutes: at {:.1} minutes for \
          one repeat of all engines, loads included. Metrics without a range are explained above.\n",
         percent(detection.power),

@@ -5,6 +5,7 @@ mod circles;
 mod code;
 mod folders;
 mod links;
+mod messages;
 mod named;
 mod names;
 mod prose;
@@ -81,6 +82,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     findings.extend(sources::check_documented(&files));
     findings.extend(warnings::check(&files));
     findings.extend(prose::check(&files));
+    findings.extend(messages::check(&files));
     findings.extend(words::check(&files));
     findings.extend(names::check(&files));
     for file in &files {

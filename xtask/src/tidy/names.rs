@@ -36,8 +36,8 @@ fn check_file(file: &Text, names: &BTreeSet<String>) -> Vec<Finding> {
     .filter_map(|(number, line)| {
         let name = named(line, names)?;
         let what = format!(
-            "names `{name}`; a generic crate knows engines and workloads by what they tell: EngineInfo, OpInfo, a counter's \
-             name (an example in a message can say NAME)"
+            "names `{name}`; a generic crate knows engines and workloads by EngineInfo, OpInfo and names of counters \
+             (an example in a message can say NAME)"
         );
         Some(file.finding(number, what))
     })

@@ -12,7 +12,7 @@ use super::{Finding, Text};
 /// The most words of the mean sentence.
 const MEAN: usize = 18;
 /// A sentence of more words is long.
-const LONG: usize = 30;
+pub const LONG: usize = 30;
 /// Pages with fewer sentences are too short for shares.
 const FEW: usize = 10;
 

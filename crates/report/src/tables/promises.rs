@@ -102,16 +102,11 @@ pub fn promises(results: &Results) -> String {
         let cells = cells.chain(several.then(|| kept.clients.to_string())).chain([kept.engine.to_owned()]);
         grid.push(cells.collect());
     }
-    let mut text = format!(
-        "\nWhat transactions are promised, and what is left of acknowledged ones after a kill\n{}",
-        grid.render()
-    );
+    let mut text = format!("\nPromises to transactions, and acknowledged transactions after a kill\n{}", grid.render());
     shorts.iter().for_each(|(short, name)| text.push_str(&format!("  {short:<6} {name}\n")));
     text.push_str("  acked  transactions that wrote and were acknowledged before the database was killed\n");
-    text.push_str("  lost   those of them that were not there when it was opened again, which took at most open s\n");
-    text.push_str(
-        "  wrong  checks of what was there then that do not hold: without a log a kill may damage the data\n",
-    );
+    text.push_str("  lost   those of them that were missing after the database was opened again, in at most open s\n");
+    text.push_str("  wrong  checks of the remaining data that failed: without a log, a kill may damage the data\n");
     for kept in &engines {
         let seen = shorts.iter().filter_map(|(short, _)| kept.worst(short));
         for Promise { name, seen, .. } in seen.filter(|promise| promise.outcome != Outcome::Kept) {

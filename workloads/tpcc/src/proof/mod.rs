@@ -18,18 +18,18 @@ use crate::tally::Sums;
 
 /// The conditions, by the number of the clause less one.
 const CLAUSES: [&str; 12] = [
-    "a warehouse has taken what its districts have",
-    "a district's next order follows its last, and the last that waits",
-    "new orders follow each other without a gap",
-    "a district has as many order lines as its orders say",
-    "an order without a carrier waits, and none else",
-    "an order has as many lines as it says",
-    "a line is delivered if its order has a carrier, and else not",
-    "a warehouse has taken what its history tells",
-    "a district has taken what its history tells",
-    "a customer owes what was delivered, less what was paid",
-    "of each district as many orders do not wait as were loaded so, and in all those that were delivered since",
-    "a customer's balance and payments are what was delivered",
+    "a warehouse's total is the sum over its districts",
+    "a district's next order number follows its last order and its last new order",
+    "the numbers of new orders have no gap",
+    "a district has as many order lines as its orders count",
+    "an order has no carrier if it is a new order, and only then",
+    "an order has as many lines as it counts",
+    "a line has a delivery date if its order has a carrier, and only then",
+    "a warehouse's total is the sum of its history",
+    "a district's total is the sum of its history",
+    "a customer's balance is the sum of the delivered lines, less the payments",
+    "a district's orders without its new orders are those loaded as delivered and those delivered since",
+    "a customer's balance and payments together are the sum of the delivered lines",
 ];
 
 /// A condition by the number of its clause in 3.3.2.
