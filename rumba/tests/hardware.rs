@@ -56,7 +56,7 @@ fn counters_of_a_server_are_those_of_its_processes() {
 }
 
 #[test]
-fn counters_are_off_by_default_and_the_reason_says_how_to_get_them() {
+fn counters_are_off_by_default_with_the_way_to_get_them() {
     let place = TestDir::new();
     let trial = trial(&place, "null", &[]);
     assert!(!is_counted(phase(&trial, "loops").unwrap(), "client_ipc", "set hardware_counters = true in [run]"));

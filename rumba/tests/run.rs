@@ -74,7 +74,7 @@ fn open_loop_keeps_its_rate_and_separates_response_from_service() {
 }
 
 #[test]
-fn clients_in_steps_are_one_trial_with_the_active_clients_of_each_interval() {
+fn clients_in_steps_are_one_trial_with_active_clients() {
     let place = TestDir::new();
     let steps = "clients=[[\"0s\", 1], [\"400ms\", 3], [\"800ms\", 2]]";
     let sets = ["--set", steps, "--set", "interval=100ms"];

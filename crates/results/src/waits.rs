@@ -41,7 +41,7 @@ mod tests {
     use crate::samples;
 
     #[test]
-    fn waits_of_the_loops_grow_from_the_warmups_end_and_are_per_operation() {
+    fn waits_are_per_operation_since_the_end_of_the_warmup() {
         let phase = |kind, ops, counters: &[(&str, f64)]| {
             let counters = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
             PhaseRecord { ops, counters, ..samples::phase(kind, 1.0) }

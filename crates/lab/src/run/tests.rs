@@ -311,7 +311,7 @@ proptest! {
 
 /// Guards against clients that start before their step, sleep through it, or do not end because it has not come.
 #[test]
-fn added_clients_start_at_their_step_and_idle_ones_end_with_the_others() {
+fn added_clients_start_at_their_step_and_all_end_together() {
     for driving in drivers(3) {
         let firsts: Arc<Mutex<BTreeMap<u32, Instant>>> = Arc::default();
         let log = firsts.clone();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counts_all_have_the_reason_and_no_operations_are_no_cost() {
+    fn absent_counts_have_the_reason_of_the_meter() {
         let mut metrics = Metrics::default();
         add(&mut metrics, Err("not requested".to_owned()), 10);
         let absent = METRICS.iter().filter(|info| metrics.get(info.name) == Some(&Metric::absent("not requested")));

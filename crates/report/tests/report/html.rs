@@ -54,7 +54,7 @@ fn a_hostile_name_stays_text() {
 }
 
 #[test]
-fn history_page_has_every_figure_with_its_repeats_and_names_stay_text() {
+fn history_page_has_every_figure_and_names_stay_text() {
     let mut runs = commits();
     let hostile = "</script><script>alert(1)</script>";
     runs[0].directory = hostile.to_owned();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn unnamed_functions_have_their_files_name_and_count_once_a_sample() {
+    fn unnamed_functions_take_the_name_of_their_file() {
         let unnamed = "\t    e17e [unknown] (/usr/bin/dash)\n";
         let libc = "\t   96131 _int_free (/usr/lib/x86_64-linux-gnu/libc.so.6)\n";
         let printed = format!("sh \n{libc}{unnamed}{unnamed}{libc}{unnamed}\nsh \n{unnamed}\nsh \n{libc}\n");

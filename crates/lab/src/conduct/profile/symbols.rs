@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_without_symbols_are_reported_above_a_tenth_of_the_samples() {
+    fn files_without_symbols_are_reported_above_a_tenth() {
         let unnamed = [("/opt/db/bin/server", 11), ("/opt/db/lib/plugin.so", 60), ("/opt/db/lib/rare.so", 10)];
         let unnamed: BTreeMap<String, u64> =
             unnamed.into_iter().map(|(file, count)| (file.to_owned(), count)).collect();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_debian_package_names_the_package_with_its_symbols() {
+    fn file_of_a_debian_package_names_its_symbols_package() {
         assert_eq!(package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(), Some("libc6"));
         assert_eq!(package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(), Some("dash"));
         assert_eq!(package_in(""), None);

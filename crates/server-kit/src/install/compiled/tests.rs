@@ -77,7 +77,7 @@ fn changed_recipe_compiles_everything_again() {
 }
 
 #[test]
-fn missing_tools_are_named_with_their_packages_before_anything_is_done() {
+fn missing_tools_are_named_with_their_packages_first() {
     let sources = tempfile::tempdir().unwrap();
     let mut recipe = recipe(sources.path(), FAILS_ONCE);
     for (name, package) in [("no-such-compiler", "compiler"), ("/usr/include/no-such.h", "lib-dev")] {
