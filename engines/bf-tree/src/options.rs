@@ -29,13 +29,13 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         "cb_min_record_size",
         Kind::Int(2, 4096),
         "4, and 8 with pages of 32KiB",
-        "fewest bytes of a key and its value: shorter ones are refused, and pages in memory begin with so few",
+        "fewest bytes of a key and its value; pages in memory begin with so few",
     ),
     info(
         "cb_max_record_size",
         Kind::Int(16, 16 << 10),
-        "as many as the page allows, a little less than half of it",
-        "most bytes of a key and its value; longer ones are refused",
+        "as many as fit, a little less than half a page",
+        "most bytes of a key and its value",
     ),
     info("cb_max_key_len", Kind::Int(8, 1024), "128", "most bytes of a key, with one for its key space"),
     info(
@@ -60,7 +60,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         "use_snapshot",
         Kind::Bool,
         "true",
-        "whether it can be written down as a whole: without it, it cannot be opened again",
+        "write the tree as a whole at close, without which it cannot be opened again",
     ),
     info(
         "wal_flush_interval",
@@ -71,8 +71,8 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     info(
         "wal_segment_size",
         Kind::Bytes,
-        "16KiB, and more where the longest record needs it",
-        "bytes of the log that are written at once, however few are new (the library: 1 GiB)",
+        "16KiB, or more for the longest record",
+        "bytes of each write of the log, however few are new (the library: 1 GiB)",
     ),
 ];
 

@@ -24,8 +24,8 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "map_size",
         kind: Kind::Bytes,
-        default: "the size of the file system, at least 16GiB and at most 8TiB",
-        help: "largest size of the database in bytes; it is mapped at once but grows only as it is written",
+        default: "the file system's size, 16GiB to 8TiB",
+        help: "most bytes of the database; the file grows only as it is written",
     },
     SettingInfo {
         name: "max_readers",
@@ -55,14 +55,14 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "nordahead",
         kind: Kind::Bool,
-        default: "true where the database will not fit into memory, else false",
-        help: "MDB_NORDAHEAD: no read-ahead by the kernel; helps random reads of a database larger than memory",
+        default: "true if the database exceeds the memory, else false",
+        help: "MDB_NORDAHEAD: no read-ahead by the kernel, for random reads of more than the memory",
     },
     SettingInfo {
         name: "nomeminit",
         kind: Kind::Bool,
         default: "false",
-        help: "MDB_NOMEMINIT: pages are not zeroed before they are written; refused with writemap, which zeroes none",
+        help: "MDB_NOMEMINIT: do not zero pages before writing them; refused with writemap, which zeroes none",
     },
 ];
 

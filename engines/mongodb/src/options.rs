@@ -10,12 +10,8 @@ use crate::brand::Brand;
 
 const ON_LOST: SettingInfo =
     info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection");
-const TRANSACTIONS: SettingInfo = info(
-    "transactions",
-    Kind::Bool,
-    "true",
-    "the server is a replica set of one, without which it has no transactions; false takes it alone",
-);
+const TRANSACTIONS: SettingInfo =
+    info("transactions", Kind::Bool, "true", "run a replica set of one, for transactions; false: a standalone server");
 const READ_CONCERN: SettingInfo = info(
     "read_concern",
     Kind::Choice(&["local", "majority", "snapshot"]),

@@ -31,27 +31,15 @@ pub const OWN: &[SettingInfo] = &[
     info("binlog", Kind::Bool, "false", "write a binary log, synced as set by `durability`"),
     info("load", Kind::Choice(&["auto", "bulk", "load-data", "insert"]), "auto", "how rows are loaded"),
     info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection"),
-    info(
-        "prepared",
-        Kind::Bool,
-        "true",
-        "statements are prepared once; false sends each as text, parameters written out",
-    ),
-    info(
-        "contention",
-        Kind::Bool,
-        "false",
-        "time InnoDB's latches of indexes and of the lock system in the performance schema, to show what limits \
-         scaling; this costs CPU",
-    ),
+    info("prepared", Kind::Bool, "true", "prepare statements once; false sends each as text with its values"),
+    info("contention", Kind::Bool, "false", "time InnoDB's latches of indexes and of the lock system; costs CPU"),
     info(
         "wait_events",
         Kind::Bool,
         "false",
-        "time every mutex, lock and condition in the performance schema, to show clients' waits by name; this costs \
-         more CPU than `contention`, which it includes",
+        "time clients' waits for every mutex, lock and condition by name; includes `contention`, costs more CPU",
     ),
-    info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
+    info("tcp", Kind::Bool, "false", "use TCP on loopback (`port`) instead of a Unix socket"),
 ];
 
 const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];

@@ -42,14 +42,14 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "cache_size",
         kind: Kind::Int(-2_147_483_647, 2_147_483_647),
-        default: "the common cache, shared out evenly among the sessions",
-        help: "page cache of EACH session: pages if positive, KiB if negative; turns the sharing out off",
+        default: "an equal share of `cache`",
+        help: "page cache of EACH session: pages if positive, KiB if negative",
     },
     SettingInfo {
         name: "mmap_size",
         kind: Kind::Bytes,
         default: "0",
-        help: "bytes of the database file read through a memory map instead of the page cache",
+        help: "bytes of the file read through a memory map instead of the page cache",
     },
     SettingInfo {
         name: "wal_autocheckpoint",
@@ -86,7 +86,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         name: BUSY_HANDLER,
         kind: Kind::Choice(&HANDLERS),
         default: "sqlite for sync, short for the others",
-        help: "how to wait: short sleeps 50 to 250 us at a time, sqlite as the library does, 1 to 100 ms",
+        help: "how to wait: short sleeps 50 to 250 us at a time, sqlite 1 to 100 ms",
     },
 ];
 

@@ -35,15 +35,15 @@ pub const SETTINGS: &[SettingInfo] = &[
         name: "think",
         kind: Kind::Choice(&["none", "spec"]),
         default: "none",
-        help: "spec: clients are terminals, ten for each warehouse, with the specification's keying and think times. tpmC_percent \
-               is then relative to 12.86 new orders per minute and warehouse; the deck of cards allows 97.0% of them. none: neither",
+        help: "spec: clients are terminals, ten for each warehouse, with the specification's keying and think times \
+               (tpmC_percent reaches 97.0%). none: neither",
     },
     SettingInfo {
         name: "statements",
         kind: Kind::Choice(&["plain", "batched", "grouped"]),
         default: "plain",
-        help: "plain: one statement per row. batched: one for an order's items, stock and lines, and one for a delivery's orders. \
-               grouped: as batched, and statements that need no earlier answer share a round trip",
+        help: "plain: one per row. batched: one each for an order's items, stock and lines, and a delivery's orders. \
+               grouped: as batched, and independent statements share a round trip",
     },
     SettingInfo {
         name: "customers",

@@ -63,12 +63,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("readproportion", SHARE, OF_PROFILE, "share of operations that read a record"),
     info("updateproportion", SHARE, OF_PROFILE, "share of operations that update a record"),
     info("insertproportion", SHARE, OF_PROFILE, "share of operations that insert a record"),
-    info(
-        "scanproportion",
-        SHARE,
-        OF_PROFILE,
-        "share of operations that read several records in the order of their keys",
-    ),
+    info("scanproportion", SHARE, OF_PROFILE, "share of operations that read several records in key order"),
     info("readmodifywriteproportion", SHARE, OF_PROFILE, "share of operations that read a record and update it"),
     info(
         "requestdistribution",
@@ -97,8 +92,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "exponential_percentile",
         Of::Float(1.0, 99.999),
         "95",
-        "exponential: percent of the draws that go to the exponential_frac of the records that came last; those beyond the \
-         oldest record are drawn again",
+        "exponential: percent of the draws in the newest exponential_frac; those beyond the oldest are drawn again",
     ),
     info("exponential_frac", Of::Float(0.000_001, 1.0), "0.8571428571", "exponential: that share of the records"),
     info("max_retries", Of::Int(0, 1_000_000), "100", "times an operation is tried again after conflicts"),

@@ -40,8 +40,8 @@ const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "data",
         kind: Kind::Bytes,
-        default: "of a bundled script by its tables, unknown of others",
-        help: "about how many bytes of values the script's prepare writes, for memory limits that are shares of it",
+        default: "by the tables of a bundled script, else unknown",
+        help: "bytes of values that prepare writes, for memory limits that are shares of them",
     },
 ];
 
@@ -96,7 +96,7 @@ const KEY_VALUE_SETTINGS: &[SettingInfo] = &[
         name: "data",
         kind: Kind::Bytes,
         default: "unknown",
-        help: "about how many bytes of keys and values the script's prepare writes, for memory limits that are shares of it",
+        help: "bytes of keys and values that prepare writes, for memory limits that are shares of them",
     },
 ];
 
