@@ -75,8 +75,13 @@ impl Report {
 const EXPERIMENTS: &str = "docs/experiments";
 
 /// The other pages that quote experiments, relative to the root.
-const QUOTING: [&str; 4] =
-    ["README.md", "docs/experiments.md", "docs/how-to/compare-engines.md", "docs/how-to/measure-a-setting.md"];
+const QUOTING: [&str; 5] = [
+    "README.md",
+    "docs/experiments.md",
+    "docs/how-to/compare-engines.md",
+    "docs/how-to/measure-a-setting.md",
+    "docs/published.md",
+];
 
 /// The pages of [`EXPERIMENTS`], relative to the root.
 fn pages(root: &Path) -> Result<Vec<String>, String> {
