@@ -48,7 +48,7 @@ fn the_heading_says_the_fewest_and_the_most_repeats() {
 #[test]
 fn what_a_kill_left_has_a_row_for_each_durability() {
     let text = printed(&proof());
-    let (_, of_promises) = text.split_once("what is left of acknowledged ones after a kill\n").unwrap();
+    let (_, of_promises) = text.split_once("and acknowledged transactions after a kill\n").unwrap();
     let rows: Vec<Vec<&str>> = of_promises.lines().take(4).map(|line| line.split_whitespace().collect()).collect();
     let cells =
         |durability, lost, wrong, engine| vec!["non-repeatable", durability, "2400", lost, wrong, "0.25", engine];
@@ -67,7 +67,7 @@ fn existing_server_guarantees_show_durability_as_unknown() {
         record.phases.retain(|phase| phase.phase != PhaseKind::Recovery);
     }
     let text = printed(&results);
-    let (_, of_promises) = text.split_once("what is left of acknowledged ones after a kill\n").unwrap();
+    let (_, of_promises) = text.split_once("and acknowledged transactions after a kill\n").unwrap();
     let row: Vec<&str> = of_promises.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row, ["non-repeatable", "not", "known", "-", "-", "-", "-", "rocksdb.sync"]);
 }
