@@ -112,7 +112,7 @@ pub enum Command {
   --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
   --set cache=256MiB --set durability=sync
   --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
-  --set memory=1GiB --set storage=slow-ssd     limits: the share of the host for each trial
+  --set memory=1GiB --set cpus=0 --set storage=slow-ssd   limits: the share of the host for each trial
   --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
 --against compares engines of one run, in turns:

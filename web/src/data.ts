@@ -87,7 +87,7 @@ export interface Ratio {
 
 /** A condition that differs between two engines. */
 export interface Unequal {
-  condition: "memory" | "storage" | "cache" | "page-cache" | "durability" | "compression";
+  condition: "memory" | "storage" | "cpus" | "client-cpus" | "cache" | "page-cache" | "durability" | "compression";
   one: string;
   other: string;
 }

@@ -10,6 +10,7 @@ pub mod bson;
 pub mod check;
 pub mod common;
 pub mod conflict;
+pub mod cpus;
 pub mod delta;
 pub mod document;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! Limits: how much memory and what kind of storage an experiment may use.
+//! Limits: how much memory, which CPUs and what kind of storage an experiment may use.
 //!
 //! Plain values only; the lab enforces them.
 
@@ -7,6 +7,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cpus::CpuSet;
 use crate::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use crate::units::{parse_bytes, show_bytes};
 
@@ -28,6 +29,12 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// The storage that holds the data.
     pub storage: Option<StorageLimit>,
+    /// The CPUs of the engine's processes, or of the trial's process if the engine is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
+    /// The CPUs of a server's loaders and clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpus: Option<CpuSet>,
 }
 
 /// Storage of a known kind: a separate filesystem with throttled operations and bytes.
@@ -126,7 +133,7 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 impl Limits {
     /// Whether there is no limit.
     pub fn is_none(&self) -> bool {
-        self.memory_bytes.is_none() && self.storage.is_none()
+        *self == Self::default()
     }
 }
 

@@ -227,7 +227,7 @@ fn what_a_limited_process_starts_is_limited_and_ended_too() {
 fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(500), ..small(Backing::Tmpfs) };
-    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(storage) };
+    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(storage), ..Limits::default() };
     let first = host.begin(&limits);
     let second = host.begin(&limits);
     assert_ne!(first.device(), second.device());
@@ -378,7 +378,7 @@ fn child_starts_a_server() {
 fn child_holds_limits() {
     let host = Host::of_parent();
     let backing = if std::env::var("RUMBA_TEST_BACKING").unwrap() == "file" { Backing::File } else { Backing::Tmpfs };
-    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)) };
+    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)), ..Limits::default() };
     let enforcement = host.begin(&limits);
     let dir = enforcement.storage_dir().unwrap();
     let mut server = Command::new("sleep");

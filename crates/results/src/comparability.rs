@@ -2,8 +2,9 @@
 //! module.
 
 use rumba_engine_api::common::{Durability, Given};
-use rumba_engine_api::engine::{EngineConfig, EngineFacts};
-use rumba_engine_api::limits::StorageLimit;
+use rumba_engine_api::cpus::CpuSet;
+use rumba_engine_api::engine::{EngineConfig, EngineFacts, Form};
+use rumba_engine_api::limits::{Limits, StorageLimit};
 use rumba_engine_api::parity::Reads;
 use rumba_engine_api::units::show_bytes;
 use schemars::JsonSchema;
@@ -25,6 +26,8 @@ pub const HOLDS_DATA: f64 = 2.0;
 pub struct Setup {
     memory_bytes: Option<u64>,
     storage: Option<StorageLimit>,
+    cpus: Option<CpuSet>,
+    client_cpus: Option<CpuSet>,
     cache: Given<u64>,
     is_derived: bool,
     has_cache: bool,
@@ -38,9 +41,14 @@ impl Setup {
     /// The setup of an engine with this many logical bytes of data, if that is known.
     pub fn new(config: &EngineConfig, facts: Option<&EngineFacts>, data_bytes: Option<u64>) -> Self {
         let cache = config.given_cache(facts);
+        let Limits { memory_bytes, storage, cpus, client_cpus } = config.limits.clone();
+        let has_clients = facts.is_some_and(|facts| facts.form != Form::Server);
         Self {
-            memory_bytes: config.limits.memory_bytes,
-            storage: config.limits.storage.clone(),
+            memory_bytes,
+            storage,
+            // The clients of an engine in their process have its CPUs.
+            client_cpus: if has_clients { cpus.clone() } else { client_cpus },
+            cpus,
             is_derived: config.cache_is_derived && cache.by.is_none(),
             cache,
             has_cache: facts.is_none_or(|facts| facts.has_cache),
@@ -96,6 +104,10 @@ pub enum Condition {
     Memory,
     /// The storage limits.
     Storage,
+    /// The CPUs of the engine's processes.
+    Cpus,
+    /// The CPUs of loaders and clients.
+    ClientCpus,
     /// The size of the engine's own cache.
     Cache,
     /// One reads through the page cache, and so has more memory than the other, which bypasses it.
@@ -112,6 +124,8 @@ impl Condition {
         match self {
             Condition::Memory => "memory",
             Condition::Storage => "storage",
+            Condition::Cpus => "CPUs",
+            Condition::ClientCpus => "clients' CPUs",
             Condition::Cache => "cache",
             Condition::PageCache => "files read",
             Condition::Durability => "durability",
@@ -170,6 +184,12 @@ pub fn unequal(one: &Setup, other: &Setup) -> Vec<Unequal> {
         let show = |limit: &Option<StorageLimit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
         add(Condition::Storage, show(&one.storage), show(&other.storage));
     }
+    let cpus =
+        [(Condition::Cpus, &one.cpus, &other.cpus), (Condition::ClientCpus, &one.client_cpus, &other.client_cpus)];
+    for (condition, own, others) in cpus.into_iter().filter(|(_, own, others)| own != others) {
+        let show = |cpus: &Option<CpuSet>| cpus.as_ref().map_or("no limit".to_owned(), ToString::to_string);
+        add(condition, show(own), show(others));
+    }
     if one.has_cache && other.has_cache && one.cache != other.cache && !equal_budget {
         add(Condition::Cache, one.cache.to_string(), other.cache.to_string());
     }
@@ -209,7 +229,7 @@ pub fn why_not_ranked(unequal: &[Unequal], metric: &str) -> Option<String> {
 mod tests {
     use super::*;
     use rumba_engine_api::common::{OverriddenSettings, Own};
-    use rumba_engine_api::engine::{Family, Form};
+    use rumba_engine_api::engine::Family;
 
     const MIB: u64 = 1 << 20;
 
@@ -269,6 +289,24 @@ mod tests {
         let own = EngineFacts { overruled: own, ..facts(Reads::Buffered, "none") };
         let own = Setup::new(&config(480, 160, true), Some(&own), Some(1000 * MIB));
         assert_eq!(conditions(&direct, &own), [Condition::Cache, Condition::PageCache], "a setting overrules it");
+    }
+
+    /// An embedded engine's clients have its CPUs, and a server's clients have others.
+    #[test]
+    fn unequal_cpus_of_engines_or_clients_are_reported() {
+        let limited = |cpus: &str, client_cpus: Option<&str>, form| {
+            let mut config = config(0, 80, false);
+            config.limits.cpus = Some(cpus.parse().unwrap());
+            config.limits.client_cpus = client_cpus.map(|cpus| cpus.parse().unwrap());
+            Setup::new(&config, Some(&EngineFacts::new(Family::KeyValue, form)), None)
+        };
+        let embedded = limited("0-1", None, Form::BuiltIn);
+        assert_eq!(conditions(&embedded, &limited("0-1", Some("0-1"), Form::Server)), []);
+        let server = limited("0", Some("1"), Form::Server);
+        let words: Vec<String> = unequal(&embedded, &server).iter().map(Unequal::words).collect();
+        assert_eq!(words, ["CPUs: 0-1 against 0", "clients' CPUs: 0-1 against 1"]);
+        let all = limited("0", None, Form::Server);
+        assert_eq!(unequal(&server, &all)[0].words(), "clients' CPUs: 1 against no limit");
     }
 
     #[test]

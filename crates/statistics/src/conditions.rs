@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_engine_api::engine::EngineConfig;
+use rumba_engine_api::limits::Limits;
 use rumba_engine_api::units::show_bytes;
 use rumba_results::comparison::ConditionChange;
 use rumba_results::condition;
@@ -84,9 +85,12 @@ fn requested_for(record: &Record) -> Vec<(&str, String)> {
 
 /// The engine's limits on the host, in words.
 fn limits_of(engine: &EngineConfig) -> String {
-    let memory = engine.limits.memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
-    let storage = engine.limits.storage.as_ref().map(ToString::to_string);
-    let all: Vec<String> = memory.into_iter().chain(storage).collect();
+    let Limits { memory_bytes, storage, cpus, client_cpus } = &engine.limits;
+    let memory = memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
+    let storage = storage.as_ref().map(ToString::to_string);
+    let cpus = cpus.as_ref().map(|cpus| format!("CPUs {cpus}"));
+    let client_cpus = client_cpus.as_ref().map(|cpus| format!("clients on CPUs {cpus}"));
+    let all: Vec<String> = [memory, storage, cpus, client_cpus].into_iter().flatten().collect();
     if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
@@ -222,6 +226,18 @@ mod tests {
             prices,
             "costs at different prices are not compared unnoticed"
         );
+    }
+
+    #[test]
+    fn changed_cpus_of_engine_and_clients_are_reported() {
+        let of = |cpus: &'static str, clients: Option<&'static str>| {
+            run(&["a"], move |record| {
+                record.plan.engine.limits.cpus = cpus.parse().ok();
+                record.plan.engine.limits.client_cpus = clients.and_then(|cpus| cpus.parse().ok());
+            })
+        };
+        let changes = reported(&of("0", Some("1")), &of("0-1", None));
+        assert_eq!(changes, ["a: limits: CPUs 0; clients on CPUs 1 | CPUs 0-1"]);
     }
 
     /// PostgreSQL 18 computes checksums of its pages and 15 does not, and `compare` did not report that.

@@ -13,6 +13,8 @@ use crate::probe;
 pub enum Need {
     /// The rights of root.
     Root,
+    /// Two CPUs on which this process may run.
+    TwoCpus,
     /// To mount a file system in memory.
     Tmpfs,
     /// To make an ext4 on a loop device and mount it.
@@ -98,6 +100,7 @@ fn probe_for(need: Need) -> Result<(), String> {
     }
     match need {
         Need::Root => probe::root(),
+        Need::TwoCpus => probe::two_cpus(),
         Need::Tmpfs => probe::tmpfs(),
         Need::LoopDevice => probe::loop_device(),
         Need::StorageRates => probe::storage_rates(),

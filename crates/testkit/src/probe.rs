@@ -19,6 +19,13 @@ pub fn root() -> Found {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(AS_ROOT.into()) }
 }
 
+pub fn two_cpus() -> Found {
+    match std::thread::available_parallelism().map_or(1, usize::from) {
+        1 => Err("this process has one CPU; run the tests where it has two".into()),
+        _ => Ok(()),
+    }
+}
+
 /// A program on the path, or in a directory outside of a plain user's path.
 pub fn program(name: &str, package: &str) -> Found {
     let path = std::env::var_os("PATH").unwrap_or_default();

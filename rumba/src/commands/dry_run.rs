@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use rumba_engine_api::cpus::CpuSet;
 use rumba_engine_api::limits::Backing;
 use rumba_engine_api::units::{counted, show_bytes, show_duration};
 use rumba_lab::plan;
-use rumba_lab::prepare::{Forecast, Storage};
+use rumba_lab::prepare::{Cpus, Forecast, Storage};
 use rumba_lab::spec::Experiment;
 use rumba_results::record::{TrialPart, TrialPlan};
 use serde_json::json;
@@ -48,6 +49,11 @@ pub fn show_forecast(forecast: &Forecast) {
         true => format!(", at most {}", show(forecast.measured_most_s)),
         false => String::new(),
     };
+    for Cpus { engine, cpus, client_cpus } in &forecast.cpus {
+        let shown = |cpus: &Option<CpuSet>| cpus.as_ref().map_or("all".to_owned(), ToString::to_string);
+        let clients = client_cpus.as_ref().map(|_| format!("; clients {}", shown(client_cpus))).unwrap_or_default();
+        say!("CPUs      {engine}: {}{clients}", shown(cpus));
+    }
     let loads = counted(forecast.loads, "load");
     say!(
         "duration  {} of warmups and loops{most}; {loads}; settling, draining and verification add to it",

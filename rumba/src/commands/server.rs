@@ -124,6 +124,10 @@ fn refuse_unless_managed(config: &EngineConfig, registry: &Registry) -> Result<(
         let remedy = "name a release or a base directory: a server that already runs needs no supervisor";
         return Err(Problem::mistake("an existing server is not rumba's to start and stop", remedy));
     }
+    if config.limits.client_cpus.is_some() {
+        let remedy = "leave it out, and start your client with taskset";
+        return Err(Problem::mistake("client_cpus restricts rumba's clients, and this server has none", remedy));
+    }
     Ok(())
 }
 
@@ -157,6 +161,8 @@ fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> R
     match found.as_slice() {
         [(name, config, data)] => {
             let mut engine = EngineConfig::clone(config);
+            // Only rumba's own clients had it.
+            engine.limits.client_cpus = None;
             listen(&mut engine, registry);
             Ok(ServerRequest { name: (*name).clone(), engine, from: Some(data.clone()) })
         }

@@ -4,6 +4,7 @@
 
 pub mod block;
 mod conditions;
+mod cpus;
 pub mod diskstats;
 mod facts;
 pub(crate) mod links;
@@ -15,6 +16,7 @@ mod warnings;
 
 use std::path::Path;
 
+pub(crate) use cpus::allowed_cpus;
 pub(crate) use memory_limit::{memory_limit, usable_memory};
 
 pub use facts::{Facts, Machine, Storage};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::limits;
 use crate::provision::ProcessId;
 use crate::registry::{Registry, end_with};
 
@@ -62,11 +63,15 @@ fn open(task: &Task, registry: &Registry) -> Result<Box<dyn Instance>, String> {
     let Task { engine: config, directory, .. } = task;
     let engine =
         registry.engine(&config.engine).ok_or_else(|| format!("this binary has no engine {}", config.engine))?;
-    let opened = match task.is_left {
-        true => engine.reopen(directory, config, Schema::BySession),
-        false => engine.open(directory, config, Schema::BySession),
+    let open = || {
+        let others = limits::take_engine_cpus(&config.limits, engine.info().form)?;
+        let instance = match task.is_left {
+            true => engine.reopen(directory, config, Schema::BySession)?,
+            false => engine.open(directory, config, Schema::BySession)?,
+        };
+        others.take().map(|()| instance)
     };
-    opened.map_err(|error| error.to_string())
+    open().map_err(|error| error.to_string())
 }
 
 fn notify(answer: &Opened) -> io::Result<()> {

@@ -53,6 +53,11 @@ pub const MEMORY: &str = "limits.memory";
 /// The key of the storage limit.
 pub const STORAGE: &str = "limits.storage";
 
+/// The key of the engine's CPUs.
+pub const CPUS: &str = "limits.cpus";
+/// The key of the clients' CPUs.
+pub const CLIENT_CPUS: &str = "limits.client_cpus";
+
 /// Adds the failed operation and the limit to a system error.
 pub fn refused(limit: &'static str, doing: impl Into<String>) -> impl FnOnce(io::Error) -> LimitError {
     let doing = doing.into();

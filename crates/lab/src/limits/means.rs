@@ -266,13 +266,14 @@ mod tests {
 
     fn refusal(means: &Means, memory: Option<u64>, tier: Option<&str>) -> String {
         let storage = tier.map(|tier| StorageLimit::tier(tier).unwrap());
-        let limits = Limits { memory_bytes: memory, storage };
+        let limits = Limits { memory_bytes: memory, storage, ..Limits::default() };
         means.check(&limits).unwrap_err().to_string()
     }
 
     #[test]
     fn what_is_missing_is_named_with_what_would_work() {
-        let limits = Limits { memory_bytes: Some(1 << 30), storage: StorageLimit::tier("slow-ssd").ok() };
+        let storage = StorageLimit::tier("slow-ssd").ok();
+        let limits = Limits { memory_bytes: Some(1 << 30), storage, ..Limits::default() };
         means().check(&limits).unwrap();
         let lacking = [
             (
@@ -310,6 +311,6 @@ mod tests {
     fn storage_without_rates_needs_no_throttle() {
         let without = Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() };
         let storage = StorageLimit::unthrottled();
-        without.check(&Limits { memory_bytes: None, storage: Some(storage) }).unwrap();
+        without.check(&Limits { storage: Some(storage), ..Limits::default() }).unwrap();
     }
 }

@@ -1,9 +1,10 @@
-//! Limits: memory and storage for a trial.
+//! Limits: memory, CPUs and storage for a trial.
 //!
 //! [`check`] refuses limits that this host cannot enforce, before anything starts. [`Enforcement::begin`] enforces
 //! limits for one trial, and lists each resource in the ledger before it is made. [`Enforcement::end`], or dropping it,
 //! undoes everything. After a kill -9, `rumba doctor --clean` and the next run find the rest in the ledger.
 
+mod affinity;
 mod control_group;
 mod error;
 mod evict;
@@ -19,9 +20,10 @@ use rumba_engine_api::units::show_bytes;
 use rumba_results::metric::Metric;
 use rumba_results::warning::Warning;
 
+pub(crate) use affinity::take_engine_cpus;
 pub(crate) use control_group::tree_of;
 pub use control_group::{MemoryPressure, MemoryReading, Version};
-pub use error::{LimitError, MEMORY, STORAGE};
+pub use error::{CPUS, LimitError, MEMORY, STORAGE};
 pub use evict::{Evicted, evict};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir};
@@ -46,7 +48,12 @@ const UNTHROTTLED: Duration = Duration::from_millis(100);
 /// # Errors
 /// [`LimitError::Unenforceable`] with an alternative.
 pub fn check(limits: &Limits, volumes: &Path) -> Result<(), LimitError> {
-    if limits.is_none() { Ok(()) } else { Means::gather(volumes)?.check(limits) }
+    if needs_means(limits) { Means::gather(volumes)?.check(limits) } else { Ok(()) }
+}
+
+/// Whether a limit needs something to be made on the host. CPU limits do not.
+fn needs_means(limits: &Limits) -> bool {
+    limits.memory_bytes.is_some() || limits.storage.is_some()
 }
 
 /// The limits that this host can enforce, and a warning for each of the others.
@@ -54,9 +61,10 @@ pub fn check(limits: &Limits, volumes: &Path) -> Result<(), LimitError> {
 /// # Errors
 /// When the host cannot be queried, or there is too little space for a limit.
 pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
-    let memory = Limits { memory_bytes: limits.memory_bytes, storage: None };
-    let storage = Limits { memory_bytes: None, storage: limits.storage.clone() };
-    let mut enforced = Limits::default();
+    let memory = Limits { memory_bytes: limits.memory_bytes, ..Limits::default() };
+    let storage = Limits { storage: limits.storage.clone(), ..Limits::default() };
+    // Every process can restrict its own CPUs.
+    let mut enforced = Limits { memory_bytes: None, storage: None, ..limits.clone() };
     let mut warnings = Vec::new();
     for part in [memory, storage] {
         match check(&part, volumes) {
@@ -158,17 +166,18 @@ impl Enforcement {
             when_lifted: None,
             enforced: Vec::new(),
         };
-        if limits.is_none() {
-            return Ok(enforcement);
+        if needs_means(limits) {
+            let means = Means::gather(volume)?;
+            means.check(limits)?;
+            if let Some(storage) = &limits.storage {
+                enforcement.add_volume(&means, storage, volume, owner, ledger)?;
+            }
+            if let Some(bytes) = limits.memory_bytes {
+                enforcement.limit_memory(&means, bytes, owner, ledger)?;
+            }
         }
-        let means = Means::gather(volume)?;
-        means.check(limits)?;
-        if let Some(storage) = &limits.storage {
-            enforcement.add_volume(&means, storage, volume, owner, ledger)?;
-        }
-        if let Some(bytes) = limits.memory_bytes {
-            enforcement.limit_memory(&means, bytes, owner, ledger)?;
-        }
+        // The process that opens the engine sets them.
+        enforcement.enforced.extend(affinity::in_words(limits));
         Ok(enforcement)
     }
 

@@ -1,5 +1,6 @@
 //! Estimates the cost of a run before its first trial.
 
+use rumba_engine_api::cpus::CpuSet;
 use rumba_engine_api::limits::Backing;
 use rumba_results::record::{RunPlan, TrialPart, TrialPlan};
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub struct Forecast {
     pub disk_free_bytes: Option<u64>,
     /// The memory of each engine.
     pub memory: Vec<Memory>,
+    /// The CPUs of engines and clients that are restricted to some.
+    pub cpus: Vec<Cpus>,
     /// The volumes of engines with limited storage.
     pub storage: Vec<Storage>,
     /// Seconds of warmups, loops and the work before a kill. A search for a rate counts as twelve probes.
@@ -52,6 +55,17 @@ pub struct Memory {
     pub cache: String,
     /// The limit of its control group, bytes; `null` for none.
     pub limit_bytes: Option<u64>,
+}
+
+/// The CPUs of an engine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cpus {
+    /// Its name in the experiment.
+    pub engine: String,
+    /// The CPUs of its processes; `null` for all.
+    pub cpus: Option<CpuSet>,
+    /// The CPUs of a server's clients; `null` for all.
+    pub client_cpus: Option<CpuSet>,
 }
 
 /// The storage of an engine.
@@ -84,6 +98,10 @@ impl Validated {
             let limit = engine.limits.storage.as_ref()?;
             Some(Storage { engine: engine.name.clone(), size_bytes: limit.size_bytes, backing: limit.backing })
         });
+        let cpus = experiment.engines.iter().filter_map(|engine| {
+            let (cpus, client_cpus) = (engine.limits.cpus.clone(), engine.limits.client_cpus.clone());
+            (cpus.is_some() || client_cpus.is_some()).then(|| Cpus { engine: engine.name.clone(), cpus, client_cpus })
+        });
         let sum = |seconds: fn(&TrialPlan) -> f64| trials.iter().map(seconds).sum::<f64>();
         Forecast {
             trials: trials.len(),
@@ -95,6 +113,7 @@ impl Validated {
             disk_bytes: disk.bytes(data_bytes),
             disk_free_bytes: provision::free_bytes(&self.data_base).ok(),
             memory: memory.collect(),
+            cpus: cpus.collect(),
             storage: storage.collect(),
             measured_s: sum(|trial| seconds(trial, trial.run.warmup_s, 0.0)),
             measured_most_s: sum(|trial| {

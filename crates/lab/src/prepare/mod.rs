@@ -22,7 +22,7 @@ use rumba_results::record::TrialPlan;
 use rumba_results::warning::Warning;
 
 pub use error::Refusal;
-pub use forecast::{Forecast, Memory, Storage};
+pub use forecast::{Cpus, Forecast, Memory, Storage};
 pub use room::TIMES_DATA;
 
 use crate::builds::Builds;
@@ -231,18 +231,23 @@ fn enforced(
     Ok((limited, unlimited))
 }
 
-/// The limits of an engine that can be enforced, with a warning for each of the others. For an existing server no limit
-/// can be enforced.
+/// The limits of an engine that can be enforced, with a warning for each of the others. For an existing server only that
+/// of rumba's own clients can be enforced.
 fn enforceable(engine: &EngineConfig, data_base: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
     if !engine.is_existing() {
         return limits::enforceable(&engine.limits, data_base);
     }
-    let requested =
-        [engine.limits.memory_bytes.map(|_| limits::MEMORY), engine.limits.storage.as_ref().map(|_| limits::STORAGE)];
+    let Limits { memory_bytes, storage, cpus, client_cpus } = &engine.limits;
+    let requested = [
+        memory_bytes.map(|_| limits::MEMORY),
+        storage.as_ref().map(|_| limits::STORAGE),
+        cpus.as_ref().map(|_| limits::CPUS),
+    ];
     let outside = |limit: &str| {
         let message =
             format!("{limit} is not in force: the server of {} runs already, where others put it", engine.name);
         Warning::new("limit-not-enforced", message, "give `limits` to the [[engine]]s alone that rumba starts")
     };
-    Ok((Limits::default(), requested.into_iter().flatten().map(outside).collect()))
+    let enforced = Limits { client_cpus: client_cpus.clone(), ..Limits::default() };
+    Ok((enforced, requested.into_iter().flatten().map(outside).collect()))
 }

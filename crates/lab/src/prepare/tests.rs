@@ -125,3 +125,22 @@ fn limits_on_an_existing_server_are_refused_or_reported() {
     let limits: Vec<&str> = reported.filter_map(|warning| warning.message.split(' ').next()).collect();
     assert_eq!(limits, ["limits.memory", "limits.storage"]);
 }
+
+/// rumba cannot move a server that others started, but its own clients.
+#[test]
+fn existing_server_has_no_cpu_limit_and_its_clients_may_have_one() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    let cpu = crate::host::allowed_cpus().unwrap().iter().next().unwrap();
+    let theirs = format!(
+        "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n\
+         limits = {{ cpus = {cpu}, client_cpus = {cpu} }}\n"
+    );
+    let words = refusal(Validated::new(read(&theirs, &registry), base.path(), Allowed::default()));
+    let why = "theirs: limits.cpus is not in force: the server of theirs runs already, where others put it";
+    assert!(words.starts_with(why), "{words}");
+    let admitted = Validated::new(read(&theirs, &registry), base.path(), ANY).unwrap();
+    let [Cpus { engine, cpus: None, client_cpus: Some(clients) }] = &admitted.forecast(&[], &registry).cpus[..] else {
+        panic!("{:?}", admitted.forecast(&[], &registry));
+    };
+    assert_eq!((engine.as_str(), clients.to_string()), ("theirs", cpu.to_string()));
+}

@@ -246,7 +246,7 @@ fn engine(
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,
         server: table.get("server").map(|node| server(engine, node)).transpose()?,
-        limits: table.get("limits").map_or(Ok(plain.limits), |node| limits::limits(node, data_bytes))?,
+        limits: table.get("limits").map_or(Ok(plain.limits), |node| limits::limits(node, engine.info(), data_bytes))?,
         settings: own,
     };
     has_adapter(engine, &config, workload, used, registry)?;

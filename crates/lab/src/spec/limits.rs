@@ -1,6 +1,8 @@
-//! `[limits]`: memory and storage for every trial. An engine's own `limits` override the experiment's, key by key; a
+//! `[limits]`: memory, CPUs and storage for every trial. An engine's own `limits` override the experiment's, key by key; a
 //! list makes trials.
 
+use rumba_engine_api::cpus::{CpuSet, parse_cpus};
+use rumba_engine_api::engine::{EngineInfo, Form};
 use rumba_engine_api::limits::{Limits, StorageLimit, parse_memory};
 use rumba_engine_api::setting::{SettingError, Settings, Value};
 use rumba_engine_api::units::show_bytes;
@@ -8,10 +10,10 @@ use rumba_engine_api::units::show_bytes;
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};
 use super::take;
-use crate::host::usable_memory;
+use crate::host::{allowed_cpus, usable_memory};
 
 /// The keys of `[limits]`.
-pub const LIMIT_KEYS: &[&str] = &["memory", "storage"];
+pub const LIMIT_KEYS: &[&str] = &["memory", "storage", "cpus", "client_cpus"];
 
 /// The limits of an engine: the experiment's, overridden by its own.
 ///
@@ -32,11 +34,36 @@ pub fn of_engine(everyones: Option<&Node>, own: Option<&Node>) -> Result<Option<
 ///
 /// # Errors
 /// The first invalid value.
-pub fn limits(node: &Node, data_bytes: u64) -> Result<Limits, SpecError> {
+pub fn limits(node: &Node, engine: &EngineInfo, data_bytes: u64) -> Result<Limits, SpecError> {
     let table = node.table("limits")?;
-    let memory = table.get("memory").map(|node| memory(node, data_bytes)).transpose()?;
-    let storage = table.get("storage").map(|node| storage(node, data_bytes)).transpose()?;
-    Ok(Limits { memory_bytes: memory, storage })
+    if let Some(node) = table.get("client_cpus").filter(|_| engine.form != Form::Server) {
+        return Err(SpecError::new(
+            &node.key_origin,
+            format!("{} runs in one process with its clients, so client_cpus cannot restrict them alone", engine.name),
+            "set limits.cpus, which restricts both, or write limits.client_cpus in the [[engine]]s that are servers",
+        ));
+    }
+    let cpus = |key: &str| table.get(key).map(|node| cpus(&format!("limits.{key}"), node)).transpose();
+    Ok(Limits {
+        memory_bytes: table.get("memory").map(|node| memory(node, data_bytes)).transpose()?,
+        storage: table.get("storage").map(|node| storage(node, data_bytes)).transpose()?,
+        cpus: cpus("cpus")?,
+        client_cpus: cpus("client_cpus")?,
+    })
+}
+
+/// CPUs that this process may use; its servers and trials inherit that.
+fn cpus(key: &str, node: &Node) -> Result<CpuSet, SpecError> {
+    let cpus = parse_cpus(key, take::scalar(key, node)?).map_err(|error| at(node, error))?;
+    let Ok(allowed) = allowed_cpus() else { return Ok(cpus) };
+    match cpus.without(&allowed) {
+        None => Ok(cpus),
+        Some(others) => Err(SpecError::new(
+            &node.origin,
+            format!("{key} = {cpus} has CPUs that rumba may not use here: {others}"),
+            format!("name CPUs of {allowed}, or start rumba where it may use the others (taskset -p $$, cpuset)"),
+        )),
+    }
 }
 
 fn memory(node: &Node, data_bytes: u64) -> Result<u64, SpecError> {

@@ -8,6 +8,7 @@ use super::*;
 mod ab;
 mod asserts;
 mod client_steps;
+mod cpus;
 mod likely;
 mod memory;
 mod names;

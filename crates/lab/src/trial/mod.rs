@@ -37,6 +37,7 @@ use rumba_results::metric::Metric;
 use rumba_results::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
+use crate::limits;
 use crate::meter::{HardwareMeter, Meters, Role, SuspendDetector, ThreadCpuRegistry};
 use crate::run::Driving;
 
@@ -168,12 +169,14 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let limited = limited::prepare(job);
     let (dir, config, schema) = (job.data_dir, &job.plan.engine, bound.schema(job.engine.info().family));
+    let client_cpus = limits::take_engine_cpus(&config.limits, job.engine.info().form)?;
     let is_there = job.plan.part == TrialPart::Run || job.act != Act::Measure;
     let instance = match is_there {
         false => job.engine.open(dir, config, schema)?,
         true => job.engine.reopen(dir, config, schema)?,
     };
-    if let Err(error) = room::check(job, instance.as_ref(), bound.ops().len()) {
+    let checked = client_cpus.take().and_then(|()| room::check(job, instance.as_ref(), bound.ops().len()));
+    if let Err(error) = checked {
         // No data is loaded yet: closing undoes changes to an existing server, such as a schema.
         let _ = instance.close();
         return Err(error);

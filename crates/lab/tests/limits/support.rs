@@ -101,11 +101,11 @@ pub fn owner() -> Owner {
 }
 
 pub fn memory_alone(bytes: u64) -> Limits {
-    Limits { memory_bytes: Some(bytes), storage: None }
+    Limits { memory_bytes: Some(bytes), ..Limits::default() }
 }
 
 pub fn storage_alone(storage: StorageLimit) -> Limits {
-    Limits { memory_bytes: None, storage: Some(storage) }
+    Limits { storage: Some(storage), ..Limits::default() }
 }
 
 /// Small storage without rates.

@@ -205,9 +205,24 @@ fn conditions(results: &Results) -> String {
             (None, None) => "a volume, not throttled".to_owned(),
         },
     });
+    let cpus = match loops_of(results).any(|trial| has_cpus(&trial.record.plan)) {
+        true => format!(" · CPUs {}", distinct(results, cpus_of)),
+        false => String::new(),
+    };
     let cache = distinct(results, TrialPlan::given_cache);
     let durability = distinct(results, TrialPlan::given_durability);
-    format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
+    format!("memory {memory}{cpus} · storage {storage} · cache {cache} · durability {durability}")
+}
+
+fn has_cpus(plan: &TrialPlan) -> bool {
+    plan.engine.limits.cpus.is_some() || plan.engine.limits.client_cpus.is_some()
+}
+
+/// `0 (clients 1)`.
+fn cpus_of(plan: &TrialPlan) -> String {
+    let limits = &plan.engine.limits;
+    let own = limits.cpus.as_ref().map_or("the host's".to_owned(), ToString::to_string);
+    limits.client_cpus.as_ref().map_or(own.clone(), |clients| format!("{own} (clients {clients})"))
 }
 
 /// The distinct values in the trials' plans.

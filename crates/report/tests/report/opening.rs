@@ -251,6 +251,13 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
     let Opening { found, conditions, .. } = with_memory_of_far(64);
     assert!(found.starts_with("rocksdb.none does ") && found.contains(" lmdb.slow does "), "{found}");
     assert!(conditions.starts_with("memory 512.0 MiB / 64.0 MiB · "), "{conditions}");
+    let mut restricted = results(&[BTREE, LSM], FOUR);
+    for engine in restricted.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
+        engine.limits.cpus = "0".parse().ok();
+        engine.limits.client_cpus = "1".parse().ok().filter(|_| engine.name == LSM.name);
+    }
+    let conditions = reported(&restricted).conditions;
+    assert!(conditions.starts_with("memory the host's · CPUs 0 / 0 (clients 1) · storage "), "{conditions}");
     let mut existing = results(&[BTREE, LSM, FAR], FOUR);
     for engine in existing.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
         engine.server = Some("mysql://me@host/lab".to_owned());
