@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rumba_statistics::Drift;
 
+use crate::commands::doctor::DoctorArgs;
 use crate::commands::null_server::NullServerArgs;
 
 /// Which storage engine, with which settings, serves your workload with the
@@ -98,6 +99,9 @@ pub enum Command {
     /// Report whether an engine can run the configuration on standard input (used by `run`)
     #[command(hide = true)]
     Probe,
+    /// Serve the file of a volume, and delay its requests (used by `run` and `keep`)
+    #[command(hide = true)]
+    Delay,
     /// Measure rumba's own cost per operation of the workload on standard input (used by `run`)
     #[command(hide = true)]
     Harness,
@@ -575,24 +579,6 @@ pub struct ServerListArgs {
 pub struct ListArgs {
     /// Show the settings of this one only
     pub name: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `doctor`.
-#[derive(Args)]
-pub struct DoctorArgs {
-    /// Remove the leftovers of killed runs
-    #[arg(long)]
-    pub clean: bool,
-    /// With --clean: also remove what belongs to other containers, time namespaces and hosts. First check that no run
-    /// is active there, because rumba cannot
-    #[arg(long, requires = "clean")]
-    pub out_of_sight: bool,
-    /// The directory to check, where data directories would be created
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub data_dir: PathBuf,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

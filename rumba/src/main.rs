@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Command::Keep => commands::keep(),
         Command::Hold => commands::hold(&registry),
         Command::Probe => commands::probe(&registry),
+        Command::Delay => commands::delay(),
         Command::Harness => commands::harness(&registry),
     };
     result.unwrap_or_else(|problem| problem.report())

@@ -3,6 +3,7 @@
 //! Plain values only; the lab enforces them.
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ pub const DEFAULT_STORAGE_BYTES: u64 = 8 << 30;
 pub const DEFAULT_READ_AHEAD_BYTES: u64 = 128 << 10;
 /// The smallest accepted rate in bytes per second: one page.
 const SMALLEST_RATE_BPS: i64 = 4096;
+
+/// The accepted latencies: below, the detour through a process would take longer.
+const SMALLEST_LATENCY_US: u64 = 100;
+const LARGEST_LATENCY_US: u64 = 10_000_000;
 
 /// The limits of an experiment; `None` means as the host has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +58,9 @@ pub struct StorageLimit {
     pub read_bps: Option<u64>,
     /// Bytes written per second; `None` is no limit.
     pub write_bps: Option<u64>,
+    /// The least time of each read and write, in microseconds; `None` is that of the medium.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<u64>,
     /// The size of the filesystem's device, in bytes.
     pub size_bytes: u64,
     /// The medium of the device's blocks.
@@ -112,6 +120,7 @@ pub const STORAGE_SETTINGS: &[SettingInfo] = &[
     info("write_iops", IOPS, "no limit", "writes per second"),
     info("read_bps", Kind::Bytes, "no limit", "bytes read per second"),
     info("write_bps", Kind::Bytes, "no limit", "bytes written per second"),
+    info("latency", Kind::Duration, "none", "the least time of each read and write: 1ms"),
     info("size", Kind::Bytes, "8GiB", "bytes of the filesystem's device"),
     info(
         "backing",
@@ -190,6 +199,7 @@ impl StorageLimit {
             write_iops: iops("write_iops"),
             read_bps: rate(settings, "read_bps")?,
             write_bps: rate(settings, "write_bps")?,
+            latency_us: settings.duration("latency").map(latency).transpose()?,
             size_bytes: match settings.bytes("size") {
                 Some(bytes) => at_least("limits.storage.size", bytes, SMALLEST_STORAGE_BYTES)?,
                 None => base.size_bytes,
@@ -217,6 +227,7 @@ impl StorageLimit {
             write_iops: None,
             read_bps: None,
             write_bps: None,
+            latency_us: None,
             size_bytes: DEFAULT_STORAGE_BYTES,
             backing: Backing::File,
             read_ahead_bytes: Some(DEFAULT_READ_AHEAD_BYTES),
@@ -239,6 +250,18 @@ impl StorageLimit {
     pub fn is_throttled(&self) -> bool {
         let iops = [self.iops, self.read_iops, self.write_iops];
         iops.iter().any(Option::is_some) || self.read_bps.is_some() || self.write_bps.is_some()
+    }
+}
+
+/// Whole microseconds.
+fn latency(requested: Duration) -> Result<u64, SettingError> {
+    match u64::try_from(requested.as_micros()) {
+        Ok(us) if (SMALLEST_LATENCY_US..=LARGEST_LATENCY_US).contains(&us) => Ok(us),
+        _ => Err(SettingError::new(
+            "limits.storage.latency",
+            format!("{requested:?} is no latency that a volume can have"),
+            "write a time from 100us to 10s, such as \"1ms\"",
+        )),
     }
 }
 
@@ -282,6 +305,11 @@ impl fmt::Display for Backing {
     }
 }
 
+/// `1 ms`, `250 µs`.
+pub fn show_latency(us: u64) -> String {
+    if us < 1000 { format!("{us} µs") } else { format!("{} ms", us as f64 / 1e3) }
+}
+
 /// The form for people: `slow-ssd: 10000 operations/s, 8.00 GiB over tmpfs`.
 impl fmt::Display for StorageLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -298,6 +326,9 @@ impl fmt::Display for StorageLimit {
             if let Some(bps) = bps {
                 write!(f, "{}/s {what}, ", show_bytes(bps as f64))?;
             }
+        }
+        if let Some(us) = self.latency_us {
+            write!(f, "{} per request, ", show_latency(us))?;
         }
         if !self.is_throttled() {
             f.write_str("not throttled, ")?;
@@ -375,6 +406,23 @@ mod tests {
         let storage = StorageLimit::from_settings(&table(&[("iops", Value::Int(2000))])).unwrap();
         assert_eq!((storage.iops, storage.write_iops), (Some(2000), None));
         assert_eq!(storage.backing, Backing::File, "a filesystem on the disk needs no memory");
+    }
+
+    #[test]
+    fn latency_is_a_time_that_a_volume_can_have() {
+        let of =
+            |time: &str| StorageLimit::from_settings(&table(&[("tier", text("slow-ssd")), ("latency", text(time))]));
+        let storage = of("1.5ms").unwrap();
+        assert_eq!((storage.latency_us, storage.is_throttled()), (Some(1500), true));
+        let said = "slow-ssd: 10000 operations/s, 1.5 ms per request, 8.00 GiB over tmpfs";
+        assert_eq!(storage.to_string(), said);
+        for refused in ["1us", "1m"] {
+            let error = of(refused).unwrap_err();
+            assert_eq!((error.key.as_str(), error.remedy.contains("100us to 10s")), ("limits.storage.latency", true));
+        }
+        assert_eq!(storage.while_loading(), storage);
+        let free = StorageLimit { throttle_load: false, ..storage };
+        assert_eq!(free.while_loading().latency_us, None, "a load that is not throttled has no latency either");
     }
 
     #[test]

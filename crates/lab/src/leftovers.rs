@@ -28,6 +28,18 @@ pub fn find(ledger: &ResourceRegistry) -> Result<Vec<Leftover>, ProvisionError> 
     ledger.leftovers(&KINDS)
 }
 
+/// Cleans leftovers, and at the end once more those that failed. A data directory on a volume that has lost its device
+/// accepts no change; it goes with its volume.
+pub fn clean_each<E>(
+    found: &[Leftover],
+    clean: impl Fn(&Leftover) -> Result<(), E>,
+) -> Vec<(&Leftover, Result<(), E>)> {
+    let all = found.iter().map(|leftover| (leftover, clean(leftover)));
+    let (cleaned, failed): (Vec<_>, Vec<_>) = all.partition(|(_, result)| result.is_ok());
+    let again = failed.into_iter().map(|(leftover, _)| (leftover, clean(leftover)));
+    cleaned.into_iter().chain(again).collect()
+}
+
 /// Removes a leftover. The password of a server is where a run takes it from.
 ///
 /// # Errors

@@ -9,7 +9,8 @@ use rumba_engine_api::workload::Workload;
 use rumba_results::build::Build;
 
 /// Makes the command that runs a part of the lab in another process, named by its argument: `trial` runs
-/// [`crate::trial::child::serve`], `probe` [`crate::probe::serve`], `harness` [`crate::harness::serve`].
+/// [`crate::trial::child::serve`], `probe` [`crate::probe::serve`], `harness` [`crate::harness::serve`], `hold`
+/// [`crate::keeper::hold`], `delay` [`crate::limits::delay_requests`].
 pub type Process = fn(&str) -> io::Result<Command>;
 
 /// The known engines and workloads.

@@ -381,6 +381,7 @@ fn reported_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) ->
         workload: &load,
         data_dir: &data_dir,
         limits: &[],
+        delayer: None,
         state: None,
         act: Act::Measure,
         journal: &dir.path().join("journal"),

@@ -251,6 +251,9 @@ pub const WARNINGS: &[WarningKind] = &[
     row("storage-slower-than-asked", Rank::Misleading, &["ops_per_s"])
         .cause("The storage reached less than 90% of the reads per second that `limits.storage` requests.")
         .remedy("Request fewer IOPS, or change the storage's `backing` from `file` to `tmpfs`."),
+    row("storage-latency-missed", Rank::Misleading, &["ops_per_s", "p99_ms"])
+        .cause("The storage's latency missed the one that `limits.storage` requests by more than 25%.")
+        .remedy("Request a longer latency, or change the storage's `backing` from `file` to `tmpfs`."),
     row("device-shared", Rank::Misleading, DEVICE)
         .cause("The device wrote much more than the engine's process: others use it, or its filesystem adds metadata.")
         .remedy("Give the data its own device (`limits.storage` if rumba runs the engine), or read `proc_wkb_per_op`."),

@@ -19,6 +19,8 @@ pub enum Need {
     Tmpfs,
     /// To make an ext4 on a loop device and mount it.
     LoopDevice,
+    /// The device of FUSE.
+    Fuse,
     /// Limits of operations and bytes of a device, by control groups.
     StorageRates,
     /// A limit of memory: a control group of either version, or a scope of the user's systemd.
@@ -103,6 +105,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::TwoCpus => probe::two_cpus(),
         Need::Tmpfs => probe::tmpfs(),
         Need::LoopDevice => probe::loop_device(),
+        Need::Fuse => probe::fuse(),
         Need::StorageRates => probe::storage_rates(),
         Need::MemoryGroup => probe::memory_group(),
         Need::PageCache => probe::page_cache(),

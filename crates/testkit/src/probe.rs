@@ -19,6 +19,10 @@ pub fn root() -> Found {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(AS_ROOT.into()) }
 }
 
+pub fn fuse() -> Found {
+    if Path::new("/dev/fuse").exists() { Ok(()) } else { Err("there is no /dev/fuse; modprobe fuse".into()) }
+}
+
 pub fn two_cpus() -> Found {
     match std::thread::available_parallelism().map_or(1, usize::from) {
         1 => Err("this process has one CPU; run the tests where it has two".into()),

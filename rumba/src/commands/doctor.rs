@@ -1,14 +1,33 @@
 //! `rumba doctor`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Args;
 use rumba_lab::provision::{Leftover, ResourceRegistry};
 use rumba_lab::registry::Registry;
 use rumba_lab::{host, leftovers};
 use serde_json::json;
 
-use crate::cli::DoctorArgs;
 use crate::problem::FAILURE;
+
+/// Arguments of `doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Remove the leftovers of killed runs
+    #[arg(long)]
+    pub clean: bool,
+    /// With --clean: also remove what belongs to other containers, time namespaces and hosts. First check that no run
+    /// is active there, because rumba cannot
+    #[arg(long, requires = "clean")]
+    pub out_of_sight: bool,
+    /// The directory to check, where data directories would be created
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub data_dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Shows the host's conditions, settings that spoil benchmarks, and leftovers of killed runs.
 pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
@@ -17,8 +36,9 @@ pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
     let (mut cleaned, mut left) = (Vec::new(), Vec::new());
     let (out_of_sight, found): (Vec<_>, Vec<_>) =
         leftovers::find(&managed)?.into_iter().partition(|found| found.may_be_in_use() && !args.out_of_sight);
-    for leftover in &found {
-        match treat(leftover, &managed, args.clean.then_some(registry)) {
+    let treated = |leftover: &Leftover| treat(leftover, &managed, args.clean.then_some(registry));
+    for (leftover, result) in leftovers::clean_each(&found, treated) {
+        match result {
             Ok(()) => cleaned.push(leftover.to_string()),
             Err(stays) => left.push(stays),
         }

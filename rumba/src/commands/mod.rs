@@ -61,7 +61,7 @@ pub fn keep() -> Result {
         Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
     };
     let managed = rumba_lab::provision::ResourceRegistry::of_user()?;
-    rumba_lab::keeper::keep(&managed, &|| own("hold")).map(|()| ExitCode::SUCCESS).map_err(reported)
+    rumba_lab::keeper::keep(&managed, own).map(|()| ExitCode::SUCCESS).map_err(reported)
 }
 
 /// `rumba hold`: holds an instance open within its limits.
@@ -69,6 +69,13 @@ pub fn hold(registry: &Registry) -> Result {
     rumba_lab::keeper::hold(registry)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| Problem::failure(format!("the server's holder: {error}"), "`rumba keep` starts it"))
+}
+
+/// `rumba delay`: serves the file of a volume, and delays its requests.
+pub fn delay() -> Result {
+    rumba_lab::limits::delay_requests().map(|()| ExitCode::SUCCESS).map_err(|error| {
+        Problem::failure(format!("the delay of a volume: {error}"), "`rumba run` starts it; do not run it by hand")
+    })
 }
 
 /// `rumba harness`: measures rumba's own cost per operation, in this process.

@@ -529,6 +529,7 @@ fn reported(faulty: Faulty, part: TrialPart) -> Vec<Event> {
         workload: &faulty,
         data_dir: &data_dir,
         limits: &[],
+        delayer: None,
         state: None,
         act: Act::Measure,
         journal: &dir.path().join("journal"),

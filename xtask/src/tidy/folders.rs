@@ -17,7 +17,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("probe", &["registry"]),
     // Resources made on the host, and their removal.
     ("provision", &["host"]),
-    ("limits", &["host", "provision"]),
+    ("limits", &["host", "provision", "registry"]),
     ("leftovers", &["limits", "provision", "registry"]),
     ("kept", &["host", "provision"]),
     ("keeper", &["kept", "limits", "provision", "registry"]),

@@ -322,7 +322,7 @@ fn a_folder_of_lab_that_uses_what_comes_later_is_found() {
     let later = "//! See [`crate::trial`].\nuse crate::{host::Facts, trial};\n";
     assert_eq!(
         of_lab("crates/lab/src/limits/group.rs", later),
-        ["crates/lab/src/limits/group.rs:2: `limits` uses `trial`; it may use host, provision"]
+        ["crates/lab/src/limits/group.rs:2: `limits` uses `trial`; it may use host, provision, registry"]
     );
     assert_eq!(
         of_lab("crates/lab/src/host.rs", "fn a() {\n    crate::run::b();\n}\n"),

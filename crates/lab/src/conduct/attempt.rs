@@ -109,7 +109,8 @@ impl TrialRunner<'_> {
             self.managed.register(&leftovers::EXISTING_SERVER, &server, &owner)?;
         }
         let volume = self.prepared.data_base().join(crate::plan::volume_name(trial));
-        let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
+        let mut limited =
+            Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed, self.registry.process)?;
         let base = limited.storage_dir().unwrap_or(self.prepared.data_base());
         let data = DataDir::create(&base.join(&name), &owner, self.managed)?;
         let copied = self.copy_in(start, &data, trial, watch);
@@ -136,6 +137,7 @@ impl TrialRunner<'_> {
             data_dir: data.engine_dir(),
             limits: limited.enforced().to_vec(),
             parent: std::process::id(),
+            delayer: limited.delayer(),
             state: start.state().cloned(),
             act: Act::Measure,
             journal: data.journal(),

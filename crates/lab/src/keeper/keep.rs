@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
@@ -16,22 +16,23 @@ use super::{Answer, NO_TRIAL, Order, Server, volume};
 use crate::kept::Contents;
 use crate::limits::Enforcement;
 use crate::provision::{DataDir, MARK_VARIABLE, Owner, ResourceRegistry};
+use crate::registry::Process;
 
 /// How long a server may take to end before it is killed: it writes its dirty pages first.
 const PATIENCE: Duration = Duration::from_secs(330);
 /// The interval between two checks of a holder that is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Reads an order on standard input, and keeps a server until a signal requests its end. `holder` makes the command
-/// that runs [`super::hold`].
+/// Reads an order on standard input, and keeps a server until a signal requests its end. `process` makes the commands of
+/// its other processes; that of `hold` runs [`super::hold`].
 ///
 /// # Errors
 /// An order that cannot be read; a resource that cannot be undone, which stays in the ledger.
-pub fn keep(ledger: &ResourceRegistry, holder: &dyn Fn() -> io::Result<Command>) -> io::Result<()> {
+pub fn keep(ledger: &ResourceRegistry, process: Process) -> io::Result<()> {
     // A signal that arrives while the server starts is handled once the server is up.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
-    match Made::begin(&order, ledger, holder) {
+    match Made::begin(&order, ledger, process) {
         Ok((made, server)) => match answer(&Answer::Up(Box::new(server))) {
             Ok(()) => made.until_requested(&mut signals),
             // The process that ordered the server was interrupted meanwhile, so the server is not needed.
@@ -49,15 +50,11 @@ struct Made {
 }
 
 impl Made {
-    fn begin(
-        order: &Order,
-        ledger: &ResourceRegistry,
-        holder: &dyn Fn() -> io::Result<Command>,
-    ) -> Result<(Self, Server), String> {
+    fn begin(order: &Order, ledger: &ResourceRegistry, process: Process) -> Result<(Self, Server), String> {
         let reported = |error: &dyn std::fmt::Display| error.to_string();
         let Order { name, engine, place, from } = order;
         let owner = Owner::this_process(name, NO_TRIAL).map_err(|error| reported(&error))?;
-        let mut limited = Enforcement::prepare(&engine.limits, &volume(place, name), &owner, ledger)
+        let mut limited = Enforcement::prepare(&engine.limits, &volume(place, name), &owner, ledger, Some(process))
             .map_err(|error| reported(&error))?;
         let base = limited.storage_dir().unwrap_or(place);
         let data = DataDir::create(&base.join(name), &owner, ledger).map_err(|error| reported(&error))?;
@@ -67,7 +64,7 @@ impl Made {
             copied.map_err(|error| reported(&error))?;
         }
         limited.throttle().map_err(|error| reported(&error))?;
-        let command = holder().map_err(|error| reported(&error))?;
+        let command = process("hold").map_err(|error| reported(&error))?;
         let mut command = limited.command(command).map_err(|error| reported(&error))?;
         // The server inherits the mark, so a server that outlives its holder is found by it.
         command.env(MARK_VARIABLE, data.mark()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

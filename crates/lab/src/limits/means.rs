@@ -10,7 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::control_group::{self, Tree, Version};
 use super::error::{LimitError, MEMORY, STORAGE};
-use super::volume::{LOOP_CONTROL, THROTTLES};
+use super::volume::{FUSE, LOOP_CONTROL, THROTTLES};
 use crate::host::parse::meminfo_bytes;
 use crate::provision;
 
@@ -58,6 +58,8 @@ pub struct Means {
     pub throttle: ThrottleMeans,
     /// Whether loop devices are available.
     pub has_loop_devices: bool,
+    /// Whether FUSE is available, which delays requests.
+    pub has_fuse: bool,
     /// The program that makes an ext4 filesystem.
     pub mkfs: Option<PathBuf>,
     /// Bytes available on the disk of the volume.
@@ -77,6 +79,7 @@ impl Means {
             memory: memory(),
             throttle: throttle(),
             has_loop_devices: Path::new(LOOP_CONTROL).exists(),
+            has_fuse: Path::new(FUSE).exists(),
             mkfs: program("mkfs.ext4"),
             disk_bytes: provision::free_bytes(volumes)?,
             memory_bytes: available_memory(),
@@ -120,6 +123,12 @@ impl Means {
             return refuse(
                 format!("{} is missing", LOOP_CONTROL),
                 "load the module (`modprobe loop`), or start the container with access to the host's loop devices",
+            );
+        }
+        if !self.has_fuse && storage.latency_us.is_some() {
+            return refuse(
+                format!("{FUSE} is missing, which limits.storage.latency needs"),
+                "load the module (`modprobe fuse`), or start the container with access to the host's device",
             );
         }
         if self.mkfs.is_none() {
@@ -258,6 +267,7 @@ mod tests {
             memory: MemoryMeans::Group { version: Version::One, parent: "/sys/fs/cgroup/memory".into() },
             throttle: ThrottleMeans::Groups(vec!["/sys/fs/cgroup/blkio".into()]),
             has_loop_devices: true,
+            has_fuse: true,
             mkfs: Some("/usr/sbin/mkfs.ext4".into()),
             disk_bytes: 20 << 30,
             memory_bytes: 12 << 30,
@@ -305,6 +315,18 @@ mod tests {
         let words = refusal(&small, Some(1 << 30), Some("fast-ssd"));
         assert!(words.contains("at most 1.50 GiB"), "{words}");
         assert!(words.contains("backing = \"file\""), "{words}");
+    }
+
+    #[test]
+    fn latency_needs_fuse_and_other_storage_does_not() {
+        let without = Means { has_fuse: false, ..means() };
+        let check = |latency_us| {
+            let storage = Some(StorageLimit { latency_us, ..StorageLimit::unthrottled() });
+            without.check(&Limits { storage, ..Limits::default() })
+        };
+        check(None).unwrap();
+        let words = check(Some(1000)).unwrap_err().to_string();
+        assert!(words.contains("/dev/fuse is missing") && words.contains("modprobe fuse"), "{words}");
     }
 
     #[test]

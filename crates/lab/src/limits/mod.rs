@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rumba_engine_api::limits::{Backing, CalibrationPoint, Limits, StorageLimit};
+use rumba_engine_api::limits::{Backing, CalibrationPoint, Limits, StorageLimit, show_latency};
 use rumba_engine_api::units::show_bytes;
 use rumba_results::metric::Metric;
 use rumba_results::warning::Warning;
@@ -26,9 +26,10 @@ pub use control_group::{MemoryPressure, MemoryReading, Version};
 pub use error::{CPUS, LimitError, MEMORY, STORAGE};
 pub use evict::{Evicted, evict};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
-pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir};
+pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir, delay_requests};
 
 use crate::provision::{Kind, Owner, ResourceRegistry};
+use crate::registry::Process;
 use control_group::{Group, Scope};
 use error::refused;
 use volume::{Share, Throttle, Volume};
@@ -42,6 +43,11 @@ const CALIBRATION: Duration = Duration::from_secs(2);
 
 /// The same for storage without a throttle, which serves thousands of requests in that time.
 const UNTHROTTLED: Duration = Duration::from_millis(100);
+
+/// The same for storage with a latency, which serves a request at a time.
+const DELAYED: Duration = Duration::from_millis(500);
+/// The share by which the measured latency may miss the requested one without a warning.
+const MISSED: f64 = 0.25;
 
 /// Refuses limits that this host cannot enforce, and changes nothing. Volumes will be made below `volumes`.
 ///
@@ -89,7 +95,26 @@ pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warni
 /// # Errors
 /// When the directory's filesystem has no direct I/O or no space.
 pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<CalibrationPoint>> {
-    volume::measure(dir, if storage.is_throttled() { CALIBRATION } else { UNTHROTTLED })
+    let seconds = match (storage.is_throttled(), storage.latency_us) {
+        (true, _) => CALIBRATION,
+        (false, Some(_)) => DELAYED,
+        (false, None) => UNTHROTTLED,
+    };
+    volume::measure(dir, seconds)
+}
+
+/// Warns when a read's latency misses that of the limit: the medium or the host's CPUs are too slow for it.
+pub fn missed_latency(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
+    let requested_us = storage.latency_us? as f64;
+    let single = measured.iter().find(|point| point.depth == 1)?;
+    ((single.p50_us - requested_us).abs() > MISSED * requested_us).then(|| {
+        let (requested, measured) = (show_latency(requested_us as u64), show_latency(single.p50_us as u64));
+        Warning::new(
+            "storage-latency-missed",
+            format!("limits.storage asks for {requested} per request, and the median read took {measured}"),
+            "ask for a longer latency, use backing = \"tmpfs\", or leave the host's CPUs to the run",
+        )
+    })
 }
 
 /// Warns when storage is slower than the limit that it should emulate.
@@ -132,20 +157,20 @@ pub struct Enforcement {
 }
 
 impl Enforcement {
-    /// Enforces limits. A volume is made at `volume`, which must not exist, be empty, or be left by a trial that has
+    /// Enforces limits other than a latency. A volume is made at `volume`, which must not exist, be empty, or be left by a trial that has
     /// ended.
     ///
     /// # Errors
     /// [`LimitError::Unenforceable`] before anything is made; otherwise the step that failed, with earlier steps
     /// undone.
     pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, LimitError> {
-        let mut enforcement = Self::prepare(limits, volume, owner, ledger)?;
+        let mut enforcement = Self::prepare(limits, volume, owner, ledger, None)?;
         enforcement.throttle()?;
         Ok(enforcement)
     }
 
     /// The same without the throttle, which [`Enforcement::throttle`] adds. Until then data can be copied onto the
-    /// volume at full speed.
+    /// volume at full speed. `process` makes the process that delays requests.
     ///
     /// # Errors
     /// As [`Enforcement::begin`].
@@ -154,6 +179,7 @@ impl Enforcement {
         volume: &Path,
         owner: &Owner,
         ledger: &ResourceRegistry,
+        process: Option<Process>,
     ) -> Result<Self, LimitError> {
         let mut enforcement = Self {
             share: None,
@@ -170,7 +196,7 @@ impl Enforcement {
             let means = Means::gather(volume)?;
             means.check(limits)?;
             if let Some(storage) = &limits.storage {
-                enforcement.add_volume(&means, storage, volume, owner, ledger)?;
+                enforcement.add_volume(&means, storage, volume, (owner, ledger, process))?;
             }
             if let Some(bytes) = limits.memory_bytes {
                 enforcement.limit_memory(&means, bytes, owner, ledger)?;
@@ -186,14 +212,13 @@ impl Enforcement {
         means: &Means,
         storage: &StorageLimit,
         path: &Path,
-        owner: &Owner,
-        ledger: &ResourceRegistry,
+        (owner, ledger, process): (&Owner, &ResourceRegistry, Option<Process>),
     ) -> Result<(), LimitError> {
         VolumeDir::check(path)?;
         // `check` has refused a host without mkfs.
         let mkfs = means.mkfs.as_deref().unwrap_or(Path::new("mkfs.ext4"));
-        let volume = Volume::create(path, storage, mkfs, owner, ledger)?;
-        let mut words = format!("{STORAGE} = {storage}; {}", volume.how(storage.backing));
+        let volume = Volume::create(path, storage, mkfs, owner, ledger, process)?;
+        let mut words = format!("{STORAGE} = {storage}; {}", volume.how(storage));
         self.throttle = match &means.throttle {
             _ if !storage.is_throttled() => None,
             ThrottleMeans::Groups(groups) => {
@@ -225,9 +250,9 @@ impl Enforcement {
     /// # Errors
     /// When the throttle cannot be set.
     pub fn throttle(&mut self) -> Result<(), LimitError> {
-        let (Some(volume), Some(throttle), Some(storage)) = (&self.volume, &self.throttle, &self.storage) else {
-            return Ok(());
-        };
+        let (Some(volume), Some(storage)) = (&mut self.volume, &self.storage) else { return Ok(()) };
+        volume.delay(storage)?;
+        let Some(throttle) = &self.throttle else { return Ok(()) };
         match storage.iops {
             Some(total) => self.share = Some(Share::begin(total, storage, volume.device(), throttle)?),
             None => throttle.set(volume.device(), storage)?,
@@ -277,14 +302,20 @@ impl Enforcement {
         self.volume.as_ref().map(Volume::device)
     }
 
-    /// Removes the throttle for work that is not measured: a verification reads all data, which takes minutes at 1,000
+    /// The process that delays the volume's requests, if there is one.
+    pub fn delayer(&self) -> Option<u32> {
+        self.volume.as_ref().and_then(Volume::delayer)
+    }
+
+    /// Removes throttle and delay for work that is not measured: a verification reads all data, which takes minutes at 1,000
     /// reads per second. Returns warnings about the throttle until now, and about a throttle that remains.
     pub fn lift_throttle(&mut self) -> Vec<Warning> {
         let divided = self.share.take().map_or(Ok(()), Share::end);
-        let lifted = match (&self.volume, &self.throttle) {
-            (Some(volume), Some(throttle)) => throttle.set(volume.device(), &StorageLimit::unthrottled()),
-            _ => Ok(()),
-        };
+        let free = StorageLimit::unthrottled();
+        let lifted = self.volume.as_mut().map_or(Ok(()), |volume| {
+            volume.delay(&free)?;
+            self.throttle.as_ref().map_or(Ok(()), |throttle| throttle.set(volume.device(), &free))
+        });
         let not_divided = divided.err().map(|error| {
             Warning::new(
                 "iops-not-divided",

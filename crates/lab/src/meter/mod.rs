@@ -71,6 +71,8 @@ pub struct Meters {
     cpu: Arc<ThreadCpuRegistry>,
     /// The server, when the engine is one.
     server: Option<Known<ServerMeter>>,
+    /// A process of rumba's outside the trial that works for it. Its CPU is the harness's.
+    helper: Option<u32>,
     /// The time of the next search for new server processes while it serves.
     next_look: Instant,
     /// Memory that was read early, for the next reading.
@@ -111,9 +113,16 @@ impl Meters {
             host_cpu: HostCpuMeter::open(),
             cpu,
             server,
+            helper: None,
             next_look: Instant::now(),
             memory_read_early: None,
         }
+    }
+
+    /// The meters that count this process of rumba's as harness, and not as another process of the host.
+    #[must_use]
+    pub fn with_helper(self, helper: Option<u32>) -> Self {
+        Self { helper, ..self }
     }
 
     /// Adds processes that a server has started meanwhile. It reads every process of the host. Call it when clients are
@@ -165,7 +174,8 @@ impl Meters {
             Some(Err(reason)) => (Err(reason.clone()), Some(Err(reason.clone()))),
         };
         let device = reading(&self.device, DeviceMeter::read);
-        let (cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
+        let (mut cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
+        cpu.harness_ns += self.helper.and_then(process::cpu_ns).unwrap_or_default();
         let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
         let Memory { engine: rss_bytes, own } = match self.memory_read_early.take() {
             Some(memory) => memory,
@@ -213,8 +223,8 @@ impl Meters {
     /// Why it is not known, for a person.
     pub fn other_processes(&self) -> Result<OtherProcesses, String> {
         match &self.server {
-            None => OtherProcesses::look(None),
-            Some(Ok(server)) => OtherProcesses::look(Some(server.pid())),
+            None => OtherProcesses::look(self.helper),
+            Some(Ok(server)) => OtherProcesses::look(self.helper.into_iter().chain([server.pid()])),
             Some(Err(reason)) => Err(reason.clone()),
         }
     }

@@ -35,12 +35,12 @@ impl Ticks {
 }
 
 impl OtherProcesses {
-    /// Reads every process of the host, so call it between phases. This process, the processes of `servers`, their
+    /// Reads every process of the host, so call it between phases. This process, the processes of `ours`, their
     /// descendants and kernel threads are left out.
     ///
     /// # Errors
     /// When the processes cannot be listed, or not all of them are visible.
-    pub fn look(servers: Option<u32>) -> Known<Self> {
+    pub fn look(ours: impl IntoIterator<Item = u32>) -> Known<Self> {
         let mut processes = Vec::new();
         for entry in fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -50,7 +50,7 @@ impl OtherProcesses {
                 processes.push((pid, Seen::of(&stat)));
             }
         }
-        Self::among(processes, std::iter::once(std::process::id()).chain(servers).collect())
+        Self::among(processes, std::iter::once(std::process::id()).chain(ours).collect())
     }
 
     /// The processes that are neither in `ours` nor descendants of it.

@@ -178,8 +178,9 @@ pub fn admit(experiment: Experiment, out: &Path, allowed: Allowed, say: &dyn Fn(
 pub fn clean_leftovers(managed: &ResourceRegistry, say: &dyn Fn(&str)) {
     let found = leftovers::find(managed).unwrap_or_default();
     let is_here = |leftover: &Leftover| !leftover.may_be_in_use() && !leftover.is_of(&leftovers::EXISTING_SERVER);
-    for leftover in found.into_iter().filter(is_here) {
-        match managed.clean(&leftover) {
+    let found: Vec<Leftover> = found.into_iter().filter(is_here).collect();
+    for (leftover, cleaned) in leftovers::clean_each(&found, |leftover| managed.clean(leftover)) {
+        match cleaned {
             Ok(()) => say(&format!("removed a leftover of a killed run: {leftover}")),
             Err(error) => say(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),
         }

@@ -27,6 +27,9 @@ pub struct Order {
     pub limits: Vec<String>,
     /// The process that sends the order and reads the events.
     pub parent: u32,
+    /// The process that delays the requests of the data's volume, if there is one.
+    #[serde(default)]
+    pub delayer: Option<u32>,
     /// The workload's state, if the directory already has data; otherwise it is empty.
     #[serde(default)]
     pub state: Option<State>,
@@ -65,11 +68,11 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return events.finish();
     };
-    let Order { plan, data_dir, limits, state, act, journal, begun_s, .. } = &order;
-    let (state, act) = (state.as_ref(), *act);
+    let Order { plan, data_dir, limits, delayer, state, act, journal, begun_s, .. } = &order;
+    let (state, act, delayer) = (state.as_ref(), *act, *delayer);
     let epoch = began - Duration::from_secs_f64(*begun_s);
     let (stop, emit) = (&stop, &mut emit);
-    super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, epoch, stop, emit });
+    super::run(Job { plan, engine, workload, data_dir, limits, delayer, state, act, journal, epoch, stop, emit });
     // A reader that has ended meanwhile needs no more events.
     let _ = events.finish();
     // End without the libraries' exit handlers, because a client may hang inside an engine.

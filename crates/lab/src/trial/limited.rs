@@ -19,21 +19,22 @@ pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
         evict_software(job);
     }
     let Some(storage) = &requested.storage else { return conditions };
-    let warning = match limits::calibrate(job.data_dir, storage) {
+    let warnings = match limits::calibrate(job.data_dir, storage) {
         Ok(points) => {
             let words: Vec<String> = points.iter().map(ToString::to_string).collect();
             conditions.push((condition::STORAGE_MEASURED.to_owned(), words.join("; ")));
-            limits::slower_than_requested(storage, &points)
+            [limits::slower_than_requested(storage, &points), limits::missed_latency(storage, &points)]
         }
-        Err(error) => Some(Warning::new(
-            "not-calibrated",
-            format!("the limited storage could not be measured before the trial: {error}"),
-            "read its throughput out of the trial's own reads per second",
-        )),
+        Err(error) => [
+            None,
+            Some(Warning::new(
+                "not-calibrated",
+                format!("the limited storage could not be measured before the trial: {error}"),
+                "read its throughput out of the trial's own reads per second",
+            )),
+        ],
     };
-    if let Some(warning) = warning {
-        (job.emit)(Event::Warning(warning));
-    }
+    warnings.into_iter().flatten().for_each(|warning| (job.emit)(Event::Warning(warning)));
     conditions
 }
 

@@ -57,6 +57,8 @@ pub struct Job<'a> {
     pub data_dir: &'a Path,
     /// The limits in force, as text.
     pub limits: &'a [String],
+    /// The process that delays the requests of the data's volume, if there is one.
+    pub delayer: Option<u32>,
     /// The workload's state, if the data already exists.
     pub state: Option<&'a State>,
     /// The task.
@@ -120,7 +122,7 @@ pub fn run(mut job: Job<'_>) {
         Err(error) => failed(job.act.opens_in(), error.to_string()),
         Ok((bound, instance)) => {
             let place = instance.place();
-            let meters = Meters::of(&place, job.data_dir, roll.clone());
+            let meters = Meters::of(&place, job.data_dir, roll.clone()).with_helper(job.delayer);
             let phase = job.act.opens_in();
             let (pulse, pending, synced) = (SuspendDetector::start(&roll), PendingStats::default(), Arc::default());
             let data_bytes = Metric::absent("no data has been loaded yet");

@@ -4,6 +4,7 @@
 mod against;
 mod words;
 
+use rumba_engine_api::limits::show_latency;
 use rumba_engine_api::units::show_bytes;
 use rumba_results::comparison::{Part, Row, Summary};
 use rumba_results::metric::Metric;
@@ -199,11 +200,14 @@ fn conditions(results: &Results) -> String {
     });
     let storage = distinct(results, |plan| match &plan.engine.limits.storage {
         None => format!("the host's{}", host("filesystem")),
-        Some(limit) => match (&limit.tier, limit.iops.or(limit.read_iops)) {
-            (Some(tier), _) => tier.clone(),
-            (None, Some(iops)) => format!("{iops} operations/s"),
-            (None, None) => "a volume, not throttled".to_owned(),
-        },
+        Some(limit) => {
+            let kind = match (&limit.tier, limit.iops.or(limit.read_iops)) {
+                (Some(tier), _) => tier.clone(),
+                (None, Some(iops)) => format!("{iops} operations/s"),
+                (None, None) => "a volume, not throttled".to_owned(),
+            };
+            limit.latency_us.map_or(kind.clone(), |us| format!("{kind}, {} per request", show_latency(us)))
+        }
     });
     let cpus = match loops_of(results).any(|trial| has_cpus(&trial.record.plan)) {
         true => format!(" · CPUs {}", distinct(results, cpus_of)),

@@ -3,6 +3,7 @@
 
 mod aligned;
 mod calibration;
+mod delay;
 mod loop_device;
 mod mounted;
 mod place;
@@ -12,6 +13,7 @@ mod tests;
 mod throttle;
 
 pub use calibration::measure;
+pub use delay::{FUSE, serve as delay_requests};
 pub use loop_device::{CONTROL as LOOP_CONTROL, LoopDevice};
 pub use mounted::Volume;
 pub use place::{KIND, THROTTLES, Throttled, VolumeDir};

@@ -2,29 +2,44 @@
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use rumba_engine_api::limits::{Backing, StorageLimit};
+use rumba_engine_api::limits::{Backing, StorageLimit, show_latency};
 use rumba_engine_api::units::show_bytes;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, mount};
 
+use super::aligned::AlignedBuffer;
+use super::delay::Delayer;
 use super::loop_device::LoopDevice;
-use super::place::{Throttled, VolumeDir};
+use super::place::{Layout, Throttled, VolumeDir};
 use super::throttle::Throttle;
 use crate::limits::error::{LimitError, STORAGE, refused};
 use crate::provision::{Owner, ResourceRegistry};
+use crate::registry::Process;
 
 /// Space in the tmpfs beyond the image itself, bytes.
 const TMPFS_ROOM_BYTES: u64 = 1 << 20;
 /// Few inodes, because an engine has some hundred files and inode tables are written at creation.
 const BYTES_PER_INODE: &str = "131072";
 
+/// Reads that measure the way of a request, and the longest delay of each.
+const PROBES: usize = 21;
+const LONGEST_PROBE: Duration = Duration::from_millis(10);
+
 /// A mounted filesystem on a loop device. It is removed when dropped.
 #[derive(Debug)]
 pub struct Volume {
+    // The fields are in the order of undoing: the process that delays requests is needed until the filesystem is
+    // unmounted.
     dir: VolumeDir,
+    delayer: Option<Delayer>,
+    /// The time that a request needs in addition to its delay.
+    path: Duration,
     device: LoopDevice,
     is_direct: bool,
     is_preallocated: bool,
@@ -41,19 +56,30 @@ impl Volume {
         mkfs: &Path,
         owner: &Owner,
         ledger: &ResourceRegistry,
+        process: Option<Process>,
     ) -> Result<Self, LimitError> {
+        // Dropped last if a step fails.
+        let mut delayer = None;
         let dir = VolumeDir::create(path, owner, ledger)?;
         let layout = dir.layout();
         if storage.backing == Backing::Tmpfs {
             mount_tmpfs(&layout.backing, storage.size_bytes)?;
         }
         let (image, is_preallocated) = make_image(&layout.image, storage.size_bytes)?;
+        let image = match storage.latency_us {
+            Some(_) => serve(&mut delayer, process, layout, storage.backing)?,
+            None => image,
+        };
         let attached = LoopDevice::attach(&image);
         let device =
             attached.map_err(refused(STORAGE, format!("attach {} to a loop device", layout.image.display())))?;
         dir.note(&Throttled { device: device.clone(), groups: Vec::new() })?;
         // A file in tmpfs is not cached twice anyway, and older kernels have no direct I/O for it.
-        let is_direct = storage.backing == Backing::File && device.go_direct();
+        let is_direct = (storage.backing == Backing::File || delayer.is_some()) && device.go_direct();
+        if delayer.is_some() && !is_direct {
+            let problem = "the loop device refuses direct I/O over FUSE, so requests would wait for each other";
+            return Err(LimitError::unenforceable(STORAGE, problem, "leave limits.storage.latency out"));
+        }
         // Set the queue last, because any other change of the device may reset it.
         let set = device.set_queue(storage.rotational, storage.read_ahead_bytes);
         set.map_err(refused(STORAGE, "set the rotational flag and read-ahead of its device"))?;
@@ -61,7 +87,12 @@ impl Volume {
         mount(&device.node, &layout.mounted, "ext4", MountFlags::NOATIME, c"nodiscard")
             .map_err(Into::into)
             .map_err(refused(STORAGE, format!("mount the ext4 of {}", device.node.display())))?;
-        Ok(Self { dir, device, is_direct, is_preallocated })
+        let path = match (&mut delayer, storage.latency_us) {
+            (Some(delayer), Some(us)) => path_time(delayer, &device.node, Duration::from_micros(us))
+                .map_err(refused(STORAGE, format!("measure the way of a request to {}", device.node.display())))?,
+            _ => Duration::ZERO,
+        };
+        Ok(Self { dir, delayer, path, device, is_direct, is_preallocated })
     }
 
     /// The filesystem's directory.
@@ -79,6 +110,23 @@ impl Volume {
         Ok(self.dir.note(&Throttled { device: self.device.clone(), groups: groups.clone() })?)
     }
 
+    /// Delays requests by the latency of `storage` from now on; without one, ends the delay.
+    ///
+    /// # Errors
+    /// The process that delays them is gone.
+    pub fn delay(&mut self, storage: &StorageLimit) -> Result<(), LimitError> {
+        let Some(delayer) = &mut self.delayer else { return Ok(()) };
+        let latency = Duration::from_micros(storage.latency_us.unwrap_or_default());
+        delayer
+            .delay(latency.saturating_sub(self.path))
+            .map_err(refused(STORAGE, "tell the process that delays its requests"))
+    }
+
+    /// The process that delays requests, if there is one.
+    pub fn delayer(&self) -> Option<u32> {
+        self.delayer.as_ref().map(Delayer::pid)
+    }
+
     /// The loop device.
     pub fn device(&self) -> &LoopDevice {
         &self.device
@@ -86,8 +134,8 @@ impl Volume {
 
     /// How the volume was made and is treated, for the conditions. The device's number is left out, because it is
     /// arbitrary and no difference between two trials.
-    pub fn how(&self, backing: Backing) -> String {
-        let passing = match (backing, self.is_direct) {
+    pub fn how(&self, storage: &StorageLimit) -> String {
+        let passing = match (storage.backing, self.is_direct) {
             (Backing::Tmpfs, _) => "blocks in memory",
             (Backing::File, true) => "past the host's page cache",
             (Backing::File, false) => {
@@ -95,7 +143,10 @@ impl Volume {
             }
         };
         let sparse = if self.is_preallocated { "" } else { ", file not preallocated" };
-        format!("ext4 (noatime, nodiscard) on a loop device, {passing}{sparse}, {}", self.treated())
+        let delayed =
+            storage.latency_us.map(|us| format!(", each request answered after {} by FUSE", show_latency(us)));
+        let delayed = delayed.unwrap_or_default();
+        format!("ext4 (noatime, nodiscard) on a loop device, {passing}{sparse}{delayed}, {}", self.treated())
     }
 
     /// The kernel's current settings of the device.
@@ -119,6 +170,38 @@ impl Volume {
     }
 }
 
+/// Serves the volume's file with a delay, and opens the served file.
+fn serve(
+    delayer: &mut Option<Delayer>,
+    process: Option<Process>,
+    layout: &Layout,
+    backing: Backing,
+) -> Result<File, LimitError> {
+    let refused = || refused(STORAGE, format!("serve {} by FUSE", layout.image.display()));
+    let is_direct = backing == Backing::File;
+    *delayer = Some(Delayer::start(process, &layout.image, &layout.delayed, is_direct).map_err(refused())?);
+    let served = OpenOptions::new().read(true).write(true).open(&layout.delayed).map_err(refused())?;
+    // The kernel learns the file's size.
+    served.metadata().map_err(refused())?;
+    Ok(served)
+}
+
+/// The median time that a read takes in addition to its delay: the loop device, FUSE, and the switches between them.
+fn path_time(delayer: &mut Delayer, node: &Path, latency: Duration) -> io::Result<Duration> {
+    let delay = latency.min(LONGEST_PROBE);
+    delayer.delay(delay)?;
+    let device = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(node)?;
+    let mut page = AlignedBuffer::new(4096);
+    let mut read = || {
+        let begun = Instant::now();
+        device.read_exact_at(page.bytes(), 0).map(|()| begun.elapsed())
+    };
+    let mut times = (0..PROBES).map(|_| read()).collect::<io::Result<Vec<Duration>>>()?;
+    times.sort_unstable();
+    delayer.delay(Duration::ZERO)?;
+    Ok(times[PROBES / 2].saturating_sub(delay))
+}
+
 fn mount_tmpfs(point: &Path, size_bytes: u64) -> Result<(), LimitError> {
     let options = CString::new(format!("size={},mode=0700", size_bytes + TMPFS_ROOM_BYTES)).unwrap_or_default();
     mount("rumba", point, "tmpfs", MountFlags::NOATIME, options.as_c_str())
@@ -129,7 +212,6 @@ fn mount_tmpfs(point: &Path, size_bytes: u64) -> Result<(), LimitError> {
 /// Makes the file and allocates its blocks. In tmpfs, later blocks would be charged to the memory group that writes
 /// first. On a disk, they could run out in the middle of a trial.
 fn make_image(path: &Path, size_bytes: u64) -> Result<(File, bool), LimitError> {
-    use std::os::unix::fs::OpenOptionsExt;
     let refused = || refused(STORAGE, format!("make {} of {size_bytes} bytes", path.display()));
     let mut options = OpenOptions::new();
     let image = options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(refused())?;
@@ -159,5 +241,5 @@ fn make_filesystem(mkfs: &Path, device: &Path) -> Result<(), LimitError> {
         return Ok(());
     }
     let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " | ");
-    Err(refused()(std::io::Error::other(format!("{} ended with {}: {words}", mkfs.display(), output.status))))
+    Err(refused()(io::Error::other(format!("{} ended with {}: {words}", mkfs.display(), output.status))))
 }

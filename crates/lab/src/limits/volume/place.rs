@@ -4,6 +4,7 @@
 //! ```text
 //! NAME/.rumba          the marker: its owner
 //! NAME/backing/image   the file; a tmpfs may be mounted on backing
+//! NAME/delayed         the mount point of the same file with a delay, if there is one
 //! NAME/device.json     the loop device, and the groups that throttle it
 //! NAME/mounted/        the mount point of the filesystem
 //! ```
@@ -44,6 +45,7 @@ pub const THROTTLES: [&str; 4] = [
 /// The names in a volume's directory.
 const BACKING: &str = "backing";
 const IMAGE: &str = "image";
+const DELAYED: &str = "delayed";
 const MOUNTED: &str = "mounted";
 const DEVICE: &str = "device.json";
 const UNFINISHED_DEVICE: &str = "device.part";
@@ -58,8 +60,10 @@ pub struct Layout {
     pub path: PathBuf,
     /// The directory of the file, and the mount point of a tmpfs for it.
     pub backing: PathBuf,
-    /// The file behind the device.
+    /// The file behind the device, or behind the served file.
     pub image: PathBuf,
+    /// The file that is served with a delay.
+    pub delayed: PathBuf,
     /// The mount point of the filesystem.
     pub mounted: PathBuf,
 }
@@ -67,7 +71,23 @@ pub struct Layout {
 impl Layout {
     fn of(path: &Path) -> Self {
         let backing = path.join(BACKING);
-        Self { path: path.to_owned(), image: backing.join(IMAGE), backing, mounted: path.join(MOUNTED) }
+        let (delayed, mounted) = (path.join(DELAYED), path.join(MOUNTED));
+        Self { path: path.to_owned(), image: backing.join(IMAGE), backing, delayed, mounted }
+    }
+
+    /// The files that a device may be over.
+    fn images(&self) -> [&Path; 2] {
+        [&self.delayed, &self.image]
+    }
+
+    /// The devices over them.
+    fn devices(&self) -> Result<Vec<(&Path, LoopDevice)>, ProvisionError> {
+        let mut devices = Vec::new();
+        for image in self.images() {
+            let attached = loop_device::attached_to(image).doing("look for the loop device of", image)?;
+            devices.extend(attached.into_iter().map(|device| (image, device)));
+        }
+        Ok(devices)
     }
 }
 
@@ -196,8 +216,9 @@ fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
 /// Whether a volume has mounts or a device. A user may have removed its files, marker included, as far as that was
 /// possible.
 fn is_there(layout: &Layout) -> bool {
-    let attached = loop_device::attached_to(&layout.image).is_ok_and(|devices| !devices.is_empty());
-    attached || [&layout.mounted, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
+    let attached = layout.devices().is_ok_and(|devices| !devices.is_empty());
+    attached
+        || [&layout.mounted, &layout.delayed, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
 }
 
 fn remove_unmarked(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
@@ -227,21 +248,22 @@ fn undo(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
     }
     unmount_all(&layout.mounted)?;
     detach(layout, noted.map(|noted| noted.device))?;
+    unmount_all(&layout.delayed)?;
     unmount_all(&layout.backing)?;
     if let Some(backing) = dir.below(BACKING.as_ref())? {
         backing.remove_file(IMAGE)?;
     }
+    dir.remove_file(DELAYED)?;
     dir.remove_file(DEVICE)?;
     dir.remove_file(UNFINISHED_DEVICE)?;
     dir.remove_dir(BACKING.as_ref())?;
     dir.remove_dir(MOUNTED.as_ref())
 }
 
-/// Detaches the devices over the volume's file, and the noted one, whose file may have no path here.
+/// Detaches the devices over the volume's files, and the noted one, whose file may have no path here.
 fn detach(layout: &Layout, noted: Option<LoopDevice>) -> Result<(), ProvisionError> {
-    let attached = loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)?;
-    for device in attached.into_iter().chain(noted) {
-        device.detach(&layout.image).doing("detach", &device.node)?;
+    for (image, device) in layout.devices()?.into_iter().chain(noted.map(|noted| (&*layout.image, noted))) {
+        device.detach(image).doing("detach", &device.node)?;
     }
     Ok(())
 }
@@ -251,7 +273,7 @@ fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
     let mounts = mounts::mounts().map_err(io::Error::other).doing("look for control groups of", &layout.path)?;
     let trees = mounts.into_iter().filter(|mount| mount.filesystem == "cgroup" && mount.has_option("blkio"));
     let groups: Vec<PathBuf> = trees.map(|mount| mount.point).collect();
-    for device in loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)? {
+    for (_, device) in layout.devices()? {
         clear(layout, &Throttled { device, groups: groups.clone() })?;
     }
     Ok(())
@@ -271,7 +293,7 @@ fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         lock => lock.doing("lock", &device.node)?,
     };
-    if device.backing_file().is_some() && !device.is_over(&layout.image) {
+    if device.backing_file().is_some() && !layout.images().iter().any(|image| device.is_over(image)) {
         return Ok(());
     }
     groups.iter().try_for_each(|group| unthrottle_in(group, device))

@@ -149,10 +149,10 @@ impl Drop for Share {
     }
 }
 
-/// Gives this thread real-time priority, so that it runs at the end of each period. On a busy host it would otherwise
+/// Gives this thread, and those that it starts, real-time priority, so that it runs when its time comes. On a busy host it would otherwise
 /// wait for a CPU, and a burst of one direction for its share. Alternating reads and writes then used three quarters of
 /// a budget. The thread runs for only some microseconds at a time.
-fn go_first() {
+pub(super) fn go_first() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: it sets the calling thread's own policy, from a value that outlives the call. If refused, the priority is
     // unchanged.
