@@ -28,6 +28,8 @@ pub const EXPERIMENTS: &[(&str, &str)] = experiments![
     "table-size",
     "table-size-embedded",
     "versions",
+    "versions-rocksdb",
+    "versions-rocksdb-linkbench",
     "tpcc-scale",
     "tpcc-settings",
     "tpcc-trees",

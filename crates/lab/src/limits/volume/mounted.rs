@@ -119,7 +119,7 @@ impl Volume {
         let latency = Duration::from_micros(storage.latency_us.unwrap_or_default());
         delayer
             .delay(latency.saturating_sub(self.path))
-            .map_err(refused(STORAGE, "tell the process that delays its requests"))
+            .map_err(refused(STORAGE, "send the latency to the process of the volume"))
     }
 
     /// The process that delays requests, if there is one.
