@@ -14,7 +14,7 @@ use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
 use rumba_lab::store;
 use rumba_lab::trial::child::stop_signals;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
@@ -29,6 +29,8 @@ const BROWSERS: [&str; 5] =
 /// The most time for all pictures of a page.
 const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(20);
+/// The most time until killed processes have ended.
+const REAPED_WITHIN: Duration = Duration::from_secs(1);
 /// How often a directory is removed again while the last processes of a browser end.
 const ATTEMPTS: u32 = 50;
 
@@ -151,8 +153,14 @@ fn run(
     // The browser has several processes, which end together as a group.
     let mut child = command.process_group(0).spawn()?;
     let ended = wait(&mut child, limit, signals);
-    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+    let group = Pid::from_child(&child);
+    let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+    // Killed processes end a little later. Those that no parent reaps stay in the group.
+    let end = Instant::now() + REAPED_WITHIN;
+    while test_kill_process_group(group).is_ok() && Instant::now() < end {
+        std::thread::sleep(POLL);
+    }
     ended
 }
 
