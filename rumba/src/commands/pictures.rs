@@ -26,6 +26,8 @@ const VARIABLE: &str = "RUMBA_BROWSER";
 /// The first is preferred, because it draws no windows.
 const BROWSERS: [&str; 5] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// How often a page is drawn at most.
+const DRAWN_AT_MOST: u32 = 4;
 /// The most time for all pictures of a page.
 const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(20);
@@ -41,10 +43,14 @@ pub fn write(html: &str, wanted: &[(&str, &Path)]) -> Result<(), Problem> {
     }
     let browser = browser(std::env::var_os(VARIABLE).map(PathBuf::from))?;
     let kinds: Vec<&str> = wanted.iter().map(|(kind, _)| *kind).collect();
-    let document = draw(&browser, html, &kinds.join(","), LIMIT)?;
-    let pictures = pictures(&document).ok_or_else(|| {
-        let message = format!("{} ended without the pictures of the page", shown(&browser));
-        Problem::failure(message, "save them with the page's buttons (--html FILE), or update the browser")
+    let drawn = || match draw(&browser, html, &kinds.join(","), LIMIT) {
+        Ok(document) => pictures(&document).map(Ok),
+        Err(problem) => Some(Err(problem)),
+    };
+    // The browser's virtual time goes on while images are decoded. On a busy host it may pass before the page is drawn.
+    let pictures = (0..DRAWN_AT_MOST).find_map(|_| drawn()).unwrap_or_else(|| {
+        let message = format!("{} ended {DRAWN_AT_MOST} times without the pictures of the page", shown(&browser));
+        Err(Problem::failure(message, "save them with the page's buttons (--html FILE), or update the browser"))
     })?;
     for (kind, directory) in wanted {
         let of_kind = || pictures.iter().filter(|picture| picture.name.ends_with(&format!(".{kind}")));
