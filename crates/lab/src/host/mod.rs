@@ -16,7 +16,7 @@ mod warnings;
 
 use std::path::Path;
 
-pub(crate) use cpus::allowed_cpus;
+pub(crate) use cpus::{allowed_cpus, threads};
 pub(crate) use memory_limit::{memory_limit, usable_memory};
 
 pub use facts::{Facts, Machine, Storage};

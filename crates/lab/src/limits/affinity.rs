@@ -3,7 +3,6 @@
 //! Children and threads inherit the affinity of the thread that starts them. A trial therefore takes the engine's CPUs
 //! before it opens the engine, and the clients' CPUs afterwards.
 
-use std::fs;
 use std::io;
 
 use rumba_engine_api::cpus::CpuSet;
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 use rustix::thread::{Pid, sched_setaffinity};
 
 use super::error::{CLIENT_CPUS, CPUS};
-use crate::host::allowed_cpus;
+use crate::host::{allowed_cpus, threads};
 
 /// The CPUs that the clients take once the engine is open.
 #[must_use = "the clients would stay on the engine's CPUs"]
@@ -63,7 +62,7 @@ fn move_to(limit: &'static str, cpus: &CpuSet) -> Result<(), EngineError> {
     let refused = |error: &io::Error| failed(limit, error);
     let mut mask = rustix::thread::CpuSet::new();
     cpus.iter().for_each(|cpu| mask.set(cpu as usize));
-    for thread in threads().map_err(|error| refused(&error))? {
+    for thread in threads("self").into_iter().filter_map(|id| Pid::from_raw(id.cast_signed())) {
         match sched_setaffinity(Some(thread), &mask) {
             // It has ended meanwhile.
             Ok(()) | Err(Errno::SRCH) => {}
@@ -83,9 +82,4 @@ fn move_to(limit: &'static str, cpus: &CpuSet) -> Result<(), EngineError> {
 
 fn failed(limit: &'static str, error: &io::Error) -> EngineError {
     EngineError::failed("CPU affinity", format!("{limit}: {error}"))
-}
-
-fn threads() -> io::Result<Vec<Pid>> {
-    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw);
-    fs::read_dir("/proc/self/task")?.filter_map(|entry| entry.map(number).transpose()).collect()
 }

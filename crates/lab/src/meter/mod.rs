@@ -33,6 +33,7 @@ pub use reading::Reading;
 pub use server::ThreadSwitches;
 pub use size::{DiskSize, allocated};
 
+use crate::host::threads;
 use device::DeviceMeter;
 use process::{HostCpuMeter, ResidentMeter};
 use reading::Apart;
@@ -157,7 +158,7 @@ impl Meters {
     /// The threads that the server and the clients have now.
     pub fn hardware_threads(&self) -> HardwareThreads {
         let harness = self.cpu.threads(Role::Harness);
-        let mut client = process::threads("self");
+        let mut client = threads("self");
         client.retain(|thread| !harness.contains(thread));
         HardwareThreads { server: self.server.as_ref().map(|server| reading(server, ServerMeter::threads)), client }
     }
@@ -175,7 +176,7 @@ impl Meters {
         };
         let device = reading(&self.device, DeviceMeter::read);
         let (mut cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
-        cpu.harness_ns += self.helper.and_then(process::cpu_ns).unwrap_or_default();
+        cpu.harness_ns += self.helper.and_then(server::cpu_ns).unwrap_or_default();
         let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
         let Memory { engine: rss_bytes, own } = match self.memory_read_early.take() {
             Some(memory) => memory,

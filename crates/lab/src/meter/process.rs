@@ -171,18 +171,6 @@ pub fn ctx_switches() -> Result<u64, String> {
     clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
 }
 
-/// CPU time of a process so far, in steps of the kernel's ticks; `None` if there is no such process.
-pub fn cpu_ns(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    Some(parse::process_stat(&text)?.cpu_ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second()))
-}
-
-/// The ids of a process's threads, by its pid or `self`; empty when it has ended.
-pub fn threads(process: &str) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

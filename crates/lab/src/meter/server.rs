@@ -8,8 +8,8 @@ use super::Known;
 use super::clock::ProcessClock;
 use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
-use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share, threads};
-use crate::host::parse;
+use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share};
+use crate::host::{parse, threads};
 
 /// Meters a server on this host.
 ///
@@ -314,6 +314,12 @@ impl Gone {
         self.reported.io = read.plus(lost);
         self.reported.io
     }
+}
+
+/// CPU time of a process so far, in steps of the kernel's ticks; `None` if there is no such process.
+pub fn cpu_ns(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(parse::process_stat(&text)?.cpu_ticks * ns_per_tick())
 }
 
 fn ns_per_tick() -> u64 {
