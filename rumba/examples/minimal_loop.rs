@@ -297,7 +297,7 @@ fn main() -> Result<(), Failure> {
     }
     let reported: Vec<AnswerCount> = (0..loops).map(|_| AnswerCount::default()).collect();
     let queries = || reported.iter().map(|reported| reported.0.load(Relaxed)).sum::<u64>();
-    // Not at a time: with hundreds of busy threads, this one may wake seconds late.
+    // The loops end at a signal, because this thread may wake seconds late next to hundreds of busy ones.
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let running: Vec<_> = shares
@@ -305,16 +305,19 @@ fn main() -> Result<(), Failure> {
             .zip(&reported)
             .map(|(share, reported)| scope.spawn(|| serve(share, rows, &stop, reported)))
             .collect();
-        std::thread::sleep(warmup);
-        let (start, before, cpu) = (Instant::now(), queries(), cpu_us());
-        std::thread::sleep(seconds);
-        let (span, served, cpu) =
-            (start.elapsed().as_secs_f64(), queries() - before, cpu_us().and_then(|now| Ok(now - cpu?)));
+        let window = || -> Result<(f64, u64, f64), Failure> {
+            std::thread::sleep(warmup);
+            let (start, before, cpu) = (Instant::now(), queries(), cpu_us()?);
+            std::thread::sleep(seconds);
+            Ok((start.elapsed().as_secs_f64(), queries() - before, cpu_us()? - cpu))
+        };
+        let measured = window();
         stop.store(true, Relaxed);
         for running in running {
             running.join().map_err(|_| "an event loop has panicked")??;
         }
-        let (per_s, cpu) = (served as f64 / span, cpu? / served as f64);
+        let (span, served, cpu) = measured?;
+        let (per_s, cpu) = (served as f64 / span, cpu / served as f64);
         println!("{}", serde_json::json!({ "queries_per_s": per_s, "client_cpu_us_per_query": cpu }));
         Ok(())
     })
