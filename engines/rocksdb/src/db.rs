@@ -245,7 +245,6 @@ impl Database {
             (base_of(api, transactions), flush)
         };
         let names = families[1..].iter().map(|family| family.name.clone()).collect();
-        let released = AtomicBool::new(false);
         Ok(Self {
             transactions,
             base,
@@ -255,7 +254,7 @@ impl Database {
             flush,
             library,
             full: OnceLock::new(),
-            released,
+            released: AtomicBool::new(false),
         })
     }
 

@@ -1,10 +1,10 @@
 //! Ends the waits of writers that RocksDB has stopped for ever.
 //!
-//! When a flush fails for lack of space, RocksDB waits until there is space again. New writes fail meanwhile, but a
-//! writer that was stopped before the failure waits as well (`DBImpl::DelayWrite`): for ever, because nothing frees
-//! space, or because the flush of the recovery waits for that writer (`DBImpl::FlushMemTable`).
+//! When a flush fails for lack of space, RocksDB waits until there is space again. New writes fail meanwhile. A writer
+//! that was stopped before the failure waits as well (`DBImpl::DelayWrite`). It waits for ever if nothing frees space, or
+//! if the flush of the recovery waits for that writer (`DBImpl::FlushMemTable`).
 
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Starts the thread.
+    ///
     /// # Errors
     /// The thread cannot be started.
     pub fn start(db: &Arc<Database>) -> Result<Self, EngineError> {
@@ -34,7 +36,7 @@ impl Watch {
         let db = Arc::downgrade(db);
         let thread = thread::Builder::new()
             .name("rocksdb-stopped".to_owned())
-            .spawn(move || look(&db, || ended.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout)))
+            .spawn(move || look(&db, &ended))
             .map_err(|error| EngineError::failed("thread", error.to_string()))?;
         Ok(Self { end, thread })
     }
@@ -46,9 +48,9 @@ impl Watch {
     }
 }
 
-fn look(db: &Weak<Database>, mut goes_on: impl FnMut() -> bool) {
+fn look(db: &Weak<Database>, ended: &Receiver<()>) {
     let mut stuck = 0;
-    while goes_on() {
+    while ended.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
         let Some(db) = db.upgrade() else { return };
         stuck = if is_stuck(&db) { stuck + 1 } else { 0 };
         if stuck == STUCK {
