@@ -168,6 +168,10 @@ impl Unequal {
     }
 }
 
+fn or_no_limit(limit: &Option<impl ToString>) -> String {
+    limit.as_ref().map_or("no limit".to_owned(), ToString::to_string)
+}
+
 /// The conditions that differ between two engines. A condition that one of them does not report is left out.
 ///
 /// Engines under the same limit of memory whose caches were derived from it have an equal budget: neither their caches
@@ -177,18 +181,16 @@ pub fn unequal(one: &Setup, other: &Setup) -> Vec<Unequal> {
     let mut add = |condition, one: String, other: String| all.push(Unequal { condition, one, other });
     let equal_budget = one.memory_bytes == other.memory_bytes && one.has_budget() && other.has_budget();
     if one.memory_bytes != other.memory_bytes {
-        let show = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |bytes| show_bytes(bytes as f64));
-        add(Condition::Memory, show(one.memory_bytes), show(other.memory_bytes));
+        let show = |setup: &Setup| or_no_limit(&setup.memory_bytes.map(|bytes| show_bytes(bytes as f64)));
+        add(Condition::Memory, show(one), show(other));
     }
     if one.storage != other.storage {
-        let show = |limit: &Option<StorageLimit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
-        add(Condition::Storage, show(&one.storage), show(&other.storage));
+        add(Condition::Storage, or_no_limit(&one.storage), or_no_limit(&other.storage));
     }
     let cpus =
         [(Condition::Cpus, &one.cpus, &other.cpus), (Condition::ClientCpus, &one.client_cpus, &other.client_cpus)];
     for (condition, own, others) in cpus.into_iter().filter(|(_, own, others)| own != others) {
-        let show = |cpus: &Option<CpuSet>| cpus.as_ref().map_or("no limit".to_owned(), ToString::to_string);
-        add(condition, show(own), show(others));
+        add(condition, or_no_limit(own), or_no_limit(others));
     }
     if one.has_cache && other.has_cache && one.cache != other.cache && !equal_budget {
         add(Condition::Cache, one.cache.to_string(), other.cache.to_string());

@@ -206,7 +206,10 @@ fn conditions(results: &Results) -> String {
                 (None, Some(iops)) => format!("{iops} operations/s"),
                 (None, None) => "a volume, not throttled".to_owned(),
             };
-            limit.latency_us.map_or(kind.clone(), |us| format!("{kind}, {} per request", show_latency(us)))
+            match limit.latency_us {
+                Some(us) => format!("{kind}, {} per request", show_latency(us)),
+                None => kind,
+            }
         }
     });
     let cpus = match loops_of(results).any(|trial| has_cpus(&trial.record.plan)) {
@@ -226,7 +229,10 @@ fn has_cpus(plan: &TrialPlan) -> bool {
 fn cpus_of(plan: &TrialPlan) -> String {
     let limits = &plan.engine.limits;
     let own = limits.cpus.as_ref().map_or("the host's".to_owned(), ToString::to_string);
-    limits.client_cpus.as_ref().map_or(own.clone(), |clients| format!("{own} (clients {clients})"))
+    match &limits.client_cpus {
+        Some(clients) => format!("{own} (clients {clients})"),
+        None => own,
+    }
 }
 
 /// The distinct values in the trials' plans.
