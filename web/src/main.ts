@@ -203,7 +203,7 @@ function folded(context: Context, name: string, summary: string, about: string, 
 function growthTable(context: Context): HTMLElement | null {
   const columns = growth(context);
   const about =
-    "Growth from the end of the settle to the end of the drain, without logs: per operation of the rate in warmup, loops and backlog, and in eight hours at that rate. Files grow in pieces, so short runs show little.";
+    "Growth from the end of the settle to the end of the drain, without logs. It is per operation of warmup, loops and backlog, and for eight hours at their rate. Files grow in pieces, so short runs show little.";
   return folded(context, "growth", "How much the database grows", about, columns, warningsAbout(context, columns.map(({ metric }) => metric)));
 }
 
@@ -212,7 +212,7 @@ function writtenTable(context: Context): HTMLElement | null {
   const rows = context.rows();
   const counted = written(context).filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
   const about = "From the start of the warmup to the end of the drain, per operation of warmup and loops.";
-  return folded(context, "written", "What did the engines write, by their own counters?", about, counted);
+  return folded(context, "written", "How much did the engines write, by their own counters?", about, counted);
 }
 
 /** The workload's own counters, which make metrics such as `rows_counted_per_op`. */

@@ -24,7 +24,7 @@ pub(crate) struct Handles {
     /// Those connections that the script has released.
     spare: RefCell<Vec<*mut Connection>>,
     histograms: RefCell<Histograms>,
-    /// Not a `RefCell`: a client that is dropped in the middle of a call never returns what the call has borrowed.
+    /// A `RefCell` would stay borrowed when a client is dropped in the middle of a call.
     key_values: UnsafeCell<KeyValuesSlot>,
 }
 

@@ -17,7 +17,7 @@ pub fn check(files: &[Text], all: &[PathBuf]) -> Vec<Finding> {
     let sources = all.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     let of_crates = sources.filter(|path| is_in_crate(path, files));
     let undeclared = of_crates.filter(|path| !is_root(path, files) && !is_declared(path, files)).map(|path| {
-        let what = "no `mod` declares it, so it is never compiled: declare it or remove it";
+        let what = "it is never compiled, because it has no `mod`: declare it or remove it";
         Finding { file: path.clone(), line: 1, what: what.to_owned() }
     });
     let others = all.iter().filter(|path| NAMED_THERE.iter().any(|there| path.starts_with(there)));

@@ -389,8 +389,8 @@ fn a_source_that_no_module_declares_is_found() {
     assert_eq!(
         crate_of("mod bc;\n", &[("engines/a/src/b.rs", ""), ("engines/a/src/bc.rs", ""), ("engines/a/src/b/d.rs", "")]),
         [
-            "engines/a/src/b/d.rs:1: no `mod` declares it, so it is never compiled: declare it or remove it",
-            "engines/a/src/b.rs:1: no `mod` declares it, so it is never compiled: declare it or remove it",
+            "engines/a/src/b/d.rs:1: it is never compiled, because it has no `mod`: declare it or remove it",
+            "engines/a/src/b.rs:1: it is never compiled, because it has no `mod`: declare it or remove it",
         ]
     );
 }

@@ -105,10 +105,10 @@ pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<Cali
 
 /// Warns when a read's latency misses that of the limit: the medium or the host's CPUs are too slow for it.
 pub fn missed_latency(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
-    let requested_us = storage.latency_us? as f64;
+    let requested_us = storage.latency_us?;
     let single = measured.iter().find(|point| point.depth == 1)?;
-    ((single.p50_us - requested_us).abs() > MISSED * requested_us).then(|| {
-        let (requested, measured) = (show_latency(requested_us as u64), show_latency(single.p50_us as u64));
+    ((single.p50_us / requested_us as f64 - 1.0).abs() > MISSED).then(|| {
+        let (requested, measured) = (show_latency(requested_us), show_latency(single.p50_us as u64));
         Warning::new(
             "storage-latency-missed",
             format!("limits.storage asks for {requested} per request, and the median read took {measured}"),
@@ -157,8 +157,8 @@ pub struct Enforcement {
 }
 
 impl Enforcement {
-    /// Enforces limits other than a latency. A volume is made at `volume`, which must not exist, be empty, or be left by a trial that has
-    /// ended.
+    /// Enforces limits other than a latency. A volume is made at `volume`, which must not exist, be empty, or be left by
+    /// a trial that has ended.
     ///
     /// # Errors
     /// [`LimitError::Unenforceable`] before anything is made; otherwise the step that failed, with earlier steps
@@ -307,8 +307,8 @@ impl Enforcement {
         self.volume.as_ref().and_then(Volume::delayer)
     }
 
-    /// Removes throttle and delay for work that is not measured: a verification reads all data, which takes minutes at 1,000
-    /// reads per second. Returns warnings about the throttle until now, and about a throttle that remains.
+    /// Removes throttle and delay for work that is not measured: a verification reads all data, which takes minutes at
+    /// 1,000 reads per second. Returns warnings about the throttle until now, and about a throttle that remains.
     pub fn lift_throttle(&mut self) -> Vec<Warning> {
         let divided = self.share.take().map_or(Ok(()), Share::end);
         let free = StorageLimit::unthrottled();

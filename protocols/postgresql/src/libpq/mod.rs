@@ -168,12 +168,12 @@ impl Environment {
                 ports.len()
             )));
         }
-        let number = |at: usize| {
+        let nth = |at: usize| {
             let port = if ports.len() == 1 { ports[0] } else { ports[at] };
             let host = hosts.get(at).copied().filter(|host| !host.is_empty());
             server(host, addresses.get(at).copied(), port)
         };
-        Ok((0..count).map(number).collect())
+        Ok((0..count).map(nth).collect())
     }
 
     /// The password for a server: from the environment, or from the password file.

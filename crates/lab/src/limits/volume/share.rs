@@ -149,9 +149,9 @@ impl Drop for Share {
     }
 }
 
-/// Gives this thread, and those that it starts, real-time priority, so that it runs when its time comes. On a busy host it would otherwise
-/// wait for a CPU, and a burst of one direction for its share. Alternating reads and writes then used three quarters of
-/// a budget. The thread runs for only some microseconds at a time.
+/// Gives this thread, and those that it starts, real-time priority, so that it runs when its time comes. On a busy host
+/// it would otherwise wait for a CPU, and a burst of one direction for its share. Alternating reads and writes then used
+/// three quarters of a budget. The thread runs for only some microseconds at a time.
 pub(super) fn go_first() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: it sets the calling thread's own policy, from a value that outlives the call. If refused, the priority is

@@ -92,8 +92,8 @@ fn begin(order: &Order, delay_us: &Arc<AtomicU64>) -> io::Result<Session<Delayed
     Session::from_fd(served, OwnedFd::from(fuse), SessionACL::Owner, config)
 }
 
-/// Keeps this process from waiting for its own volume: memory that it asks for is never freed by writing pages of a
-/// filesystem, and its writes are not held back by the pages that wait for it. Its threads inherit both.
+/// Keeps this process from waiting for its own volume. The kernel then frees no memory for it by writing pages of a
+/// filesystem, and does not hold back its writes because pages wait for it. Its threads inherit both.
 fn serve_others_memory() {
     // From `linux/prctl.h`; it needs Linux 5.6 and CAP_SYS_RESOURCE. Without it, only an exhausted host is at risk.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
@@ -216,7 +216,7 @@ impl Filesystem for Delayed {
         }
     }
 
-    /// Not delayed: a loop device begins no other request during a flush.
+    /// A flush has no delay, because a loop device begins no other request during one.
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         match self.image.sync_data() {
             Ok(()) => reply.ok(),
