@@ -36,6 +36,8 @@ pub struct Sum {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// The failed tests, each with the place and the message of its failure.
+    failures: Vec<String>,
     /// The skipped tests, with the need that each lacks.
     skipped: Vec<String>,
     /// Those among them that had to run here.
@@ -47,7 +49,7 @@ impl Sum {
     /// Sums the log of `cargo test`, followed by the page tests' results in TAP. `ended_well` is the runners' exit
     /// status, because a runner that dies prints no result.
     pub fn of(log: &str, ended_well: bool, machine: &Machine) -> Self {
-        let mut sum = Self { ended_well, ..Self::default() };
+        let mut sum = Self { ended_well, failures: failures(log), ..Self::default() };
         for line in log.lines() {
             if let Some(result) = line.strip_prefix("test result: ") {
                 sum.passed += before(result, "passed;");
@@ -90,6 +92,44 @@ fn before(line: &str, word: &str) -> u64 {
     0
 }
 
+/// The failed tests of the standard runner, of `libtest-mimic` and of TAP. A failure is one line, so that it can stand
+/// at the end of a long log.
+fn failures(log: &str) -> Vec<String> {
+    let mut failures = Vec::new();
+    let mut lines = log.lines().peekable();
+    while let Some(line) = lines.next() {
+        let title = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" ----"));
+        if let Some(title) = title {
+            let name = title.strip_suffix(" stdout").unwrap_or(title);
+            let panicked = format!("thread '{title}' (");
+            // `libtest-mimic`, which adds no " stdout", does not repeat where a test panicked.
+            let place = log.lines().find(|line| line.starts_with(&panicked) && line.contains(" panicked at "));
+            let is_end = |line: &&str| line.starts_with("---- ") || *line == "failures:" || *line == "stack backtrace:";
+            let said = std::iter::from_fn(|| lines.next_if(|line| !is_end(line)));
+            failures.push(one_line(name, place.into_iter().chain(said)));
+        } else if let Some((_, name)) = line.strip_prefix("not ok ").and_then(|line| line.split_once(" - ")) {
+            let details = std::iter::from_fn(|| lines.next_if(|line| line.starts_with("  ")));
+            failures.push(one_line(name, details.filter(|line| !line.contains("duration_ms")).skip(1)));
+        } else if let Some(killed) = line.strip_prefix("timeout: sending signal ") {
+            failures.push(format!("a test program ran for too long: {killed}"));
+        }
+    }
+    failures
+}
+
+/// The longest text of a failure, in characters.
+const FAILURE_LENGTH: usize = 600;
+
+fn one_line<'a>(name: &str, said: impl Iterator<Item = &'a str>) -> String {
+    let said = said.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+    let mut said = said.join(" / ");
+    if let Some((end, _)) = said.char_indices().nth(FAILURE_LENGTH) {
+        said.truncate(end);
+        said.push('…');
+    }
+    format!("{name}: {said}")
+}
+
 /// The prefix of a need that is `rumba_testkit::Need::ExternalLibrary`: a user may provide it, but no machine must have it.
 const BROUGHT: &str = "ExternalLibrary(";
 
@@ -120,6 +160,9 @@ impl fmt::Display for Sum {
         let helpers = self.ignored.saturating_sub((self.skipped.len() - of_page) as u64);
         if helpers > 0 {
             writeln!(f, "test: {helpers} more are ignored because other tests run them, or who asks for them")?;
+        }
+        for failure in &self.failures {
+            writeln!(f, "test: failed: {failure}")?;
         }
         let word = if self.is_ok() { "ok" } else { "FAILED" };
         write!(f, "{word}: {} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len())
@@ -214,6 +257,32 @@ mod tests {
             let excused = Machine { may_lack: [alone.may_lack.clone(), vec!["Browser".into()]].concat(), ..ci() };
             assert!(Sum::of(&log, true, &excused).is_ok());
         }
+    }
+
+    /// A log can be megabytes, and who reads only its end must see which tests failed and why.
+    #[test]
+    fn failed_tests_are_named_with_their_messages_at_the_end() {
+        let log = "thread 'a::b' (12) panicked at tests/a.rs:3:5:\n\
+            test a::b ... FAILED\n\n\
+            failures:\n\n\
+            ---- a::b ----\ntest panicked: 1 is not 2\n\n\n\
+            failures:\n    a::b\n\n\
+            test result: FAILED. 0 passed; 1 failed; 0 ignored;\n\
+            failures:\n\n\
+            ---- c stdout ----\n\nthread 'c' (13) panicked at src/c.rs:9:1:\nno\nstack backtrace:\n   0: d\n\n\n\
+            failures:\n    c\n\n\
+            test result: FAILED. 0 passed; 1 failed; 0 ignored;\n\
+            timeout: sending signal TERM to command ‘target/debug/deps/f’\n\
+            not ok 2 - it prints\n  ---\n  duration_ms: 3\n  error: 'no paper'\n  ...\n# fail 1\n";
+        let sum = Sum::of(log, false, &Machine::default()).to_string();
+        let expected = "test: failed: a::b: thread 'a::b' (12) panicked at tests/a.rs:3:5: / test panicked: 1 is not 2\n\
+            test: failed: c: thread 'c' (13) panicked at src/c.rs:9:1: / no\n\
+            test: failed: a test program ran for too long: TERM to command ‘target/debug/deps/f’\n\
+            test: failed: it prints: error: 'no paper' / ...\n\
+            FAILED: 0 passed, 3 failed, 0 skipped";
+        assert_eq!(sum, expected);
+        let long = format!("---- e ----\n{}\n", "x".repeat(9_000));
+        assert!(Sum::of(&long, false, &Machine::default()).to_string().len() < 800);
     }
 
     #[test]
