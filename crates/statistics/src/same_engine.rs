@@ -196,6 +196,7 @@ mod tests {
     use rumba_engine_api::setting::Value;
     use rumba_results::claim::{Claim, Verdict};
     use rumba_results::comparison::Summary;
+    use rumba_results::metric::Metric;
     use rumba_results::pair::Pair;
     use rumba_results::ratio::Change;
     use serde_json::Value as Json;
@@ -253,6 +254,16 @@ mod tests {
             assert!(why.starts_with(&format!("{one} and {other} are the same engine")), "{why}");
             assert!(why.contains(setting), "{why}");
         }
+    }
+
+    #[test]
+    fn missing_figures_of_the_same_engine_are_void_too() {
+        let mut records = pair_of("tpcc-settings", "base", "hash-index");
+        for phase in records[..4].iter_mut().flat_map(|record| &mut record.phases) {
+            phase.metrics.ops_per_s = Metric::absent("too few samples");
+        }
+        let (change, why) = ops(&summarise(&results(records)), "base", "hash-index");
+        assert_eq!(change, Change::Void, "{why:?}");
     }
 
     #[test]

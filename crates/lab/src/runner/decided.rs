@@ -43,6 +43,41 @@ fn open(results: &Results) -> Vec<String> {
 }
 
 fn undecided<'a>(ratios: impl Iterator<Item = (&'a str, &'a Ratio)>) -> Vec<String> {
-    let is_open = |ratio: &Ratio| ratio.headline && matches!(ratio.change, Change::Undecided | Change::SingleRun);
+    // More repeats do not decide a figure that is missing: this server does not report it, or a percentile has too few
+    // samples in each repeat.
+    let has_figure = |ratio: &Ratio| ratio.ratio.value().is_some() || ratio.p.is_some();
+    let is_open = |ratio: &Ratio| {
+        ratio.headline && has_figure(ratio) && matches!(ratio.change, Change::Undecided | Change::SingleRun)
+    };
     ratios.filter(|(_, ratio)| is_open(ratio)).map(|(engine, ratio)| format!("{} of {engine}", ratio.metric)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_results::metric::Metric;
+
+    use super::*;
+
+    #[test]
+    fn only_a_headline_that_has_a_figure_is_open() {
+        let of = |metric: &str, ratio: Metric, headline| Ratio {
+            metric: metric.to_owned(),
+            unit: String::new(),
+            headline,
+            ratio,
+            low: Metric::absent("undecided"),
+            high: Metric::absent("undecided"),
+            change: Change::Undecided,
+            scope: Default::default(),
+            p: None,
+            more_repeats: None,
+            lacking: None,
+        };
+        let ratios = [
+            of("ops_per_s", 1.1.into(), true),
+            of("rkb_per_op", Metric::absent("no device"), true),
+            of("rss_bytes", 1.2.into(), false),
+        ];
+        assert_eq!(undecided(ratios.iter().map(|ratio| ("b", ratio))), ["ops_per_s of b"]);
+    }
 }
