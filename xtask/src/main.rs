@@ -15,7 +15,7 @@ mod tidy;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo run -p xtask -- tidy
+const USAGE: &str = "usage: cargo run -p xtask -- tidy [--counts]
        cargo run -p xtask -- new engine|workload NAME
        cargo run -p xtask -- tests-reported LOG STATUS
        cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
@@ -29,7 +29,8 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
 tidy   checks the project's rules: fails when a crate has a forbidden dependency, a
        source file is too long, core is not documented, a link in a document is
        broken, a generic crate names an engine or a workload, or a file names a
-       machine or is marked as unfinished
+       machine or is marked as unfinished. --counts also prints, for each page,
+       words per sentence, percent of long and inverted ones, and words per thousand
 new    makes a crate in engines/ or workloads/ as a template for your own. It builds, runs and
        conforms, and has its page and its lines in the registry and the manifests
 tests-reported  sums up a log of `cargo test` that ended with STATUS. With CI or
@@ -61,7 +62,8 @@ book   builds docs/SUMMARY.md's pages with mdBook in target/book. Fails when one
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["tidy"] => tidy(),
+        ["tidy"] => tidy(false),
+        ["tidy", "--counts"] => tidy(true),
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
         ["tests-reported", log, status] => tests_reported(log, *status == "0"),
@@ -204,9 +206,12 @@ fn experiments(write: bool) -> ExitCode {
     if report.is_in_order(write) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn tidy() -> ExitCode {
+fn tidy(with_counts: bool) -> ExitCode {
     match tidy::check(root()) {
         Ok(report) => {
+            if with_counts {
+                print!("{}", report.counts);
+            }
             for finding in &report.findings {
                 println!("{finding}");
             }

@@ -44,6 +44,8 @@ pub struct Report {
     pub files: usize,
     /// The findings, by file and line.
     pub findings: Vec<Finding>,
+    /// The pages' language in numbers.
+    pub counts: String,
 }
 
 /// A text file of the project.
@@ -75,6 +77,7 @@ impl Text {
 pub fn check(root: &Path) -> io::Result<Report> {
     let (mut files, mut paths) = (Vec::new(), Vec::new());
     collect(root, Path::new(""), &mut files, &mut paths)?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut findings = arrows::check(&files);
     findings.extend(folders::check(&files));
     findings.extend(circles::check(&files));
@@ -92,7 +95,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
         findings.extend(links::check(file, root));
     }
     findings.sort();
-    Ok(Report { files: files.len(), findings })
+    Ok(Report { files: files.len(), findings, counts: prose::counts(&files) })
 }
 
 /// Generated directories that are not checked, wherever they are, and those of the root.

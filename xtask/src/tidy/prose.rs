@@ -22,15 +22,70 @@ const OPENERS: [&str; 14] = [
     "Neither", "Nor",
 ];
 
+/// Words that are counted per thousand, under a heading. The last number is the Rust Book's (rust-lang/book, counted by
+/// this program).
+const COUNTED: [(&str, &[&str], f64); 6] = [
+    ("is told", &["is told", "are told", "was told", "were told", "be told", "been told"], 0.0),
+    ("what", &["what"], 2.1),
+    ("nothing", &["nobody", "nothing", "none"], 0.3),
+    ("anew", &["anew", "beside", "by itself", "of its own"], 0.0),
+    ("you", &["you", "your", "we", "our"], 39.4),
+    ("because", &["because", "but", "however", "for example"], 8.5),
+];
+/// The Rust Book's words per sentence, percent of long and inverted sentences, and `;` and `:` per thousand words.
+const BOOK: [f64; 4] = [18.8, 10.5, 0.7, 10.4];
+
 /// A sentence, and the line on which its paragraph begins.
 struct Sentence {
     line: usize,
     text: String,
 }
 
+impl Sentence {
+    fn length(&self) -> usize {
+        self.text.split_whitespace().count()
+    }
+
+    fn is_inverted(&self) -> bool {
+        let first = self.text.split_whitespace().next().unwrap_or_default();
+        OPENERS.contains(&first.trim_matches('*'))
+    }
+}
+
 /// Checks the pages that people read.
 pub fn check(files: &[Text]) -> Vec<Finding> {
     files.iter().filter(|file| is_page(&file.path)).flat_map(check_page).collect()
+}
+
+/// The counts of each page, of all, and of the Rust Book.
+pub fn counts(files: &[Text]) -> String {
+    let pages = files.iter().filter(|file| is_page(&file.path));
+    let pages: Vec<_> = pages.map(|file| (file.path.display().to_string(), sentences(&file.content))).collect();
+    let mut rows: Vec<_> = pages.iter().map(|(page, sentences)| (page.as_str(), counted(sentences.iter()))).collect();
+    rows.push(("all pages", counted(pages.iter().flat_map(|(_, sentences)| sentences))));
+    rows.push(("the Rust Book", BOOK.into_iter().chain(COUNTED.map(|(.., book)| book)).collect()));
+    let heads = ["words", "long", "inverted", "joins"].into_iter().chain(COUNTED.map(|(head, ..)| head));
+    let mut text = format!("{:50}{}\n", "", heads.map(|head| format!("{head:>9}")).collect::<String>());
+    for (page, counts) in rows {
+        let cells: String = counts.iter().map(|count| format!("{count:>9.1}")).collect();
+        text += &format!("{page:50}{cells}\n");
+    }
+    text
+}
+
+/// The counts of these sentences, in the order of [`BOOK`] and [`COUNTED`].
+fn counted<'a>(sentences: impl Iterator<Item = &'a Sentence> + Clone) -> Vec<f64> {
+    let sum = |count: fn(&Sentence) -> usize| sentences.clone().map(count).sum::<usize>() as f64;
+    let (count, length) = (sum(|_| 1).max(1.0), sum(Sentence::length).max(1.0));
+    let long = sum(|sentence| usize::from(sentence.length() > LONG));
+    let inverted = sum(|sentence| usize::from(sentence.is_inverted()));
+    let joins = sum(|sentence| sentence.text.split_whitespace().filter(|word| word.ends_with([';', ':'])).count());
+    let mut counts = vec![length / count, 100.0 * long / count, 100.0 * inverted / count, 1000.0 * joins / length];
+    // Two spaces between words, so that neighbours do not share one.
+    let text: String = sentences.flat_map(|sentence| words(&sentence.text)).map(|word| format!(" {word} ")).collect();
+    let times = |phrase: &&str| text.matches(&format!(" {} ", phrase.replace(' ', "  "))).count();
+    counts.extend(COUNTED.map(|(_, phrases, _)| 1000.0 * phrases.iter().map(times).sum::<usize>() as f64 / length));
+    counts
 }
 
 /// Pages of the repository's root and of docs. The changelog is history, and some pages are generated.
@@ -46,7 +101,7 @@ fn is_page(path: &Path) -> bool {
 fn check_page(file: &Text) -> Vec<Finding> {
     let sentences = sentences(&file.content);
     let mut findings: Vec<Finding> = sentences.iter().filter_map(|sentence| banned(file, sentence)).collect();
-    let lengths: Vec<usize> = sentences.iter().map(|sentence| sentence.text.split_whitespace().count()).collect();
+    let lengths: Vec<usize> = sentences.iter().map(Sentence::length).collect();
     if sentences.len() < FEW {
         return findings;
     }
@@ -63,11 +118,7 @@ fn check_page(file: &Text) -> Vec<Finding> {
             file.finding(sentence.line, what)
         }));
     }
-    let opens = |sentence: &&Sentence| {
-        let first = sentence.text.split_whitespace().next().unwrap_or_default();
-        OPENERS.contains(&first.trim_matches('*'))
-    };
-    let openers: Vec<&Sentence> = sentences.iter().filter(opens).collect();
+    let openers: Vec<&Sentence> = sentences.iter().filter(|sentence| sentence.is_inverted()).collect();
     if openers.len() > 1 && openers.len() * 50 > count {
         let all = openers.len();
         findings.extend(openers.iter().take(3).map(|sentence| {
@@ -190,6 +241,14 @@ mod tests {
         let [first, second] = &found(bad)[..] else { panic!("{:?}", found(bad)) };
         assert!(first.starts_with("docs/page.md:3: `anew`: write again"), "{first}");
         assert!(second.starts_with("docs/page.md:5: `told`: write "), "{second}");
+    }
+
+    #[test]
+    fn counts_of_a_page_are_per_sentence_and_per_thousand_words() {
+        let content = "You read it, but it ends. What is it: you and you?\n".to_owned();
+        let counts = counts(&[Text { path: "docs/page.md".into(), content }]);
+        let row: Vec<&str> = counts.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+        assert_eq!(row, ["docs/page.md", "6.0", "0.0", "50.0", "83.3", "0.0", "83.3", "0.0", "0.0", "250.0", "83.3"]);
     }
 
     #[test]
