@@ -75,7 +75,7 @@ fn ab_alternates_two_files_and_reports_their_difference() {
     write(&place, "nothing", "null");
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run"]);
     assert!(code == 0 && shown.contains("nothing-over-disk: 8 trials"), "{shown}");
-    assert!(shown.contains("other/store is compared with base/store"), "{shown}");
+    assert!(shown.contains("store (other) is compared with store (base)"), "{shown}");
     assert!(!shown.contains("warning:"), "{shown}");
     let (_, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run", "--set", "repeats=3"]);
     assert!(shown.contains("warning: with repeats = 3 no test can separate"), "{shown}");

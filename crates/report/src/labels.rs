@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rumba_engine_api::workload::engine_in_test;
 use rumba_results::comparison::Summary;
 use rumba_results::engine_name::split_list;
-use rumba_results::pair::{BASE, OTHER};
+use rumba_results::pair::{BASE, OTHER, with_side};
 use rumba_results::record::Record;
 use rumba_results::results::Results;
 
@@ -154,8 +154,7 @@ fn by_setting(engine: &Named<'_>, engines: &[Named<'_>]) -> Option<String> {
 }
 
 fn by_side(engine: &Named<'_>, _: &[Named<'_>]) -> Option<String> {
-    let side = engine.side.strip_suffix('/')?;
-    Some(format!("{} ({side})", &engine.name[engine.side.len()..]))
+    (!engine.side.is_empty()).then(|| with_side(engine.name))
 }
 
 /// Without the options that all engines share, and without the name if it is the same for all.

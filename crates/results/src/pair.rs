@@ -5,6 +5,12 @@ pub const BASE: &str = "base/";
 /// The prefix of engine names from the second of two files.
 pub const OTHER: &str = "other/";
 
+/// The name of an engine for readers: `rocksdb (base)` for `base/rocksdb`. Engines without a side keep their name.
+pub fn with_side(engine: &str) -> String {
+    let of_side = |prefix: &str| Some(format!("{} ({})", engine.strip_prefix(prefix)?, prefix.trim_end_matches('/')));
+    of_side(BASE).or_else(|| of_side(OTHER)).unwrap_or_else(|| engine.to_owned())
+}
+
 /// A base, and the engine compared with it; both by their names in the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {

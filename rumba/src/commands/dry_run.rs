@@ -8,6 +8,7 @@ use rumba_engine_api::units::{counted, show_bytes, show_duration};
 use rumba_lab::plan;
 use rumba_lab::prepare::{Cpus, Forecast, Storage};
 use rumba_lab::spec::Experiment;
+use rumba_results::pair::with_side;
 use rumba_results::record::{TrialPart, TrialPlan};
 use serde_json::json;
 
@@ -38,12 +39,13 @@ pub fn show_forecast(forecast: &Forecast) {
             Backing::File => "a file on that disk",
             Backing::Tmpfs => "in memory",
         };
-        say!("storage   {engine}: a volume of {}, {place}, while a trial has it", show_bytes(*size_bytes as f64));
+        let (engine, size) = (with_side(engine), show_bytes(*size_bytes as f64));
+        say!("storage   {engine}: a volume of {size}, {place}, while a trial has it");
     }
     for memory in &forecast.memory {
         let limit = memory.limit_bytes.map(|limit| format!(", limited to {}", show_bytes(limit as f64)));
         let limit = limit.unwrap_or_else(|| ", no limit".to_owned());
-        say!("memory    {}: cache {}{limit}", memory.engine, memory.cache);
+        say!("memory    {}: cache {}{limit}", with_side(&memory.engine), memory.cache);
     }
     let most = match forecast.measured_most_s > forecast.measured_s {
         true => format!(", at most {}", show(forecast.measured_most_s)),
@@ -52,7 +54,7 @@ pub fn show_forecast(forecast: &Forecast) {
     for Cpus { engine, cpus, client_cpus } in &forecast.cpus {
         let shown = |cpus: &Option<CpuSet>| cpus.as_ref().map_or("all".to_owned(), ToString::to_string);
         let clients = client_cpus.as_ref().map(|_| format!("; clients {}", shown(client_cpus))).unwrap_or_default();
-        say!("CPUs      {engine}: {}{clients}", shown(cpus));
+        say!("CPUs      {}: {}{clients}", with_side(engine), shown(cpus));
     }
     let loads = counted(forecast.loads, "load");
     say!(
@@ -109,9 +111,9 @@ pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
         say!("  {:<32} {what}", plan::directory(trial));
     }
     for pair in &experiment.pairs {
-        say!("  {} is compared with {}", pair.other, pair.base);
+        say!("  {} is compared with {}", with_side(&pair.other), with_side(&pair.base));
     }
     for (name, need) in &experiment.memory_needs {
-        say!("  {name}: {need}");
+        say!("  {}: {need}", with_side(name));
     }
 }
