@@ -29,7 +29,7 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
         let Tally { cases, misses } = counts.all();
         let late = match counts.too_late {
             0 => String::new(),
-            late => format!(", {late} more came too late to strike"),
+            late => format!(", {late} more were too late to take effect"),
         };
         format!("seed {seed}: {cases} cases, {misses} with a miss{late}")
     };
@@ -44,9 +44,9 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
     for reported in PROMISES {
         text.push_str(&row(reported, seeds));
     }
-    let _ = writeln!(text, "\nWhen it struck: {}.", sums(Moment::PHASES, seeds, |counts| &counts.moments));
-    let _ = writeln!(text, "Over what: {}.", sums(Engine::ALL, seeds, |counts| &counts.engines));
-    let _ = writeln!(text, "Within which limits: {}.", sums(Limit::ALL, seeds, |counts| &counts.limits));
+    let _ = writeln!(text, "\nCases by phase: {}.", sums(Moment::PHASES, seeds, |counts| &counts.moments));
+    let _ = writeln!(text, "By engine: {}.", sums(Engine::ALL, seeds, |counts| &counts.engines));
+    let _ = writeln!(text, "By limits: {}.", sums(Limit::ALL, seeds, |counts| &counts.limits));
     text
 }
 

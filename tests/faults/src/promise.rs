@@ -61,64 +61,67 @@ const MEMORY: &str = "rumba/tests/memory.rs";
 pub static PROMISES: &[PromiseEntry] = &[
     reported(
         Promise::Interrupted,
-        "INT, TERM, HUP and QUIT end a run with exit code 130. The results so far are kept, nothing is left, and \
-         `rumba run --resume` goes on.",
+        "INT, TERM, HUP and QUIT end a run with exit code 130. rumba keeps the results so far and leaves nothing \
+         else, and `rumba run --resume` continues.",
         "rumba/tests/hostile.rs",
         "every_termination_signal_keeps_results_and_leaves_nothing",
     ),
     reported(
         Promise::Killed,
-        "After a kill -9 of rumba its trial and its server end too. The results are read up to the last second \
-         written. What is left is listed, and the next run or `rumba doctor --clean` removes all of it.",
+        "After a kill -9 of rumba, its trial and its server end too. The results are readable up to the last \
+         second written. `rumba doctor` lists what is left, and the next run or `rumba doctor --clean` removes \
+         all of it.",
         BAD_LUCK,
         "results_stay_readable_and_cleanable_after_a_kill",
     ),
     reported(
         Promise::Named,
-        "A trial or a server that dies fails its trial in the phase that it was in, with its signal; the next trial \
-         runs.",
+        "If a trial or its server dies, the trial fails. The message names the phase and the signal, and the next \
+         trial runs.",
         BAD_LUCK,
         "a_killed_trial_is_named_as_that_and_the_next_one_runs",
     ),
     reported(
         Promise::Stall,
-        "A trial in which no operation ends fails after `run.stall`, and says which process stands still.",
+        "A trial in which no operation ends fails after `run.stall`. The message names the process that does not \
+         run.",
         MEMORY,
         "stopped_server_fails_the_trial_after_the_stall_limit",
     ),
     reported(
         Promise::Suspended,
-        "A loop that was stopped and went on lasts as long as planned, or is marked and enters no verdict.",
+        "A loop that was paused lasts as long as planned, or it is marked and counts in no verdict.",
         "rumba/tests/faults.rs",
         "a_run_that_was_stopped_for_a_while_says_so",
     ),
     reported(
         Promise::DataDisk,
-        "A full disk below the data fails the trial, and says that it is full. The results so far are kept.",
+        "A full disk of the data fails the trial with that message. The results so far are kept.",
         SERVERS,
         "full_disk_under_a_server_is_reported_as_disk_full",
     ),
     reported(
         Promise::ResultsDisk,
-        "A full disk below the results ends the trial at once; at most one interval of what was measured is lost.",
+        "A full disk of the results ends the trial at once, and at most one interval of measurements is lost.",
         RESULTS,
         "full_results_disk_loses_at_most_one_interval",
     ),
     reported(
         Promise::ResultsGone,
-        "Results that cannot be written, or are removed meanwhile, are reported; nothing else is left of the run.",
+        "If results cannot be written, or are removed during the run, rumba reports that and leaves nothing else.",
         "rumba/tests/faults.rs",
         "results_that_are_removed_are_missed_and_nothing_else_is_left",
     ),
     reported(
         Promise::OneWriter,
-        "Two runs never write to one directory: the second one is refused, and without `--out` each has its own.",
+        "Two runs never write to one directory. The second one is refused, and without `--out` each has its own.",
         RESULTS,
         "concurrent_run_into_one_directory_is_refused_by_name",
     ),
     reported(
         Promise::Readable,
-        "Results are read as far as they are whole, and damage is reported with its line. A run needs no reader.",
+        "Damaged results are readable up to the damage, which rumba reports with its line. A run continues if its \
+         output is not read.",
         BAD_LUCK,
         "a_reader_that_goes_away_costs_nothing",
     ),
@@ -130,25 +133,26 @@ pub static PROMISES: &[PromiseEntry] = &[
     ),
     reported(
         Promise::Early,
-        "What cannot work is refused before anything is loaded, with what would work.",
+        "rumba refuses an impossible run before it loads anything, and says what would work.",
         MEMORY,
         "insufficient_memory_is_refused_before_creation",
     ),
     reported(
         Promise::Memory,
-        "A trial that outgrows its memory group, or stands still in it, fails with that cause.",
+        "A trial that outgrows its memory group, or stalls in it, fails with that cause.",
         "rumba/tests/limited.rs",
         "a_trial_that_outgrows_its_memory_is_named_as_that",
     ),
     reported(
         Promise::Reconnected,
-        "With `on_lost = \"reconnect\"` a restart of the server costs the operations that it cut off, and no more.",
+        "With `on_lost = \"reconnect\"`, a restart of the server costs only the operations that it cut off.",
         "rumba/tests/faults.rs",
         "a_restart_of_an_existing_server_costs_what_it_cut_off",
     ),
     reported(
         Promise::Existing,
-        "An existing server is as it was: its configuration at every moment, its schema with the next run.",
+        "An existing server keeps its configuration at every moment. Its schema is clean again after the next \
+         run.",
         "rumba/tests/faults.rs",
         "a_kill_while_an_existing_server_is_drained_alters_nothing",
     ),

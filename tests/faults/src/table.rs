@@ -262,7 +262,7 @@ pub static FAULTS: &[Fault] = &[
         answers: ran(&[&["intervals.ndjson"]]),
     },
     Fault {
-        name: "nobody reads what rumba prints",
+        name: "the output of rumba is not read",
         promise: Promise::Readable,
         action: Action::NoReader,
         requests: &[],
