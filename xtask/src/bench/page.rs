@@ -9,9 +9,10 @@ use super::Line;
 /// The text above the table; the table is measured.
 const HEAD: &str = "# Performance
 
-This page lists the cost of rumba itself. `make bench` measures every row; `cargo run --release -p xtask -- bench --write NAME...` measures the
-named ones again and writes this page. Each row has the day of its measurement, and [performance.json](performance.json) has the data.
-The machines are shared and noisy: ratios and instruction counts are worth more than microseconds.
+This page lists the cost of rumba itself. `make bench` measures every row. `cargo run --release -p xtask -- bench --write NAME...`
+measures the named rows again and writes this page. Each row has the day of its measurement, and
+[performance.json](performance.json) has the data. The machines are shared and noisy, so trust ratios and instruction counts more
+than microseconds.
 
 ";
 
