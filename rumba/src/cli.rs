@@ -18,8 +18,8 @@ use crate::commands::null_server::NullServerArgs;
     after_help = "\
 Start here:
   rumba engines                              what can run on this machine
-  rumba run quickstart                       four embedded engines in two minutes
-  rumba run innodb-or-myrocks                which engine of a server for this box
+  rumba run quickstart                       four embedded engines in three minutes
+  rumba run innodb-or-myrocks                which engine of MariaDB suits this host
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba ab before.toml after.toml            compare two experiments, with their trials in turns
   rumba report results/DIR --html page.html
@@ -455,9 +455,9 @@ In a browser:
   rumba serve /mnt/runs --port 8080     another directory, at a port of your choice
   rumba run quickstart --live           the same, with the page of the current run
 
-The printed address contains a secret. Anyone with it can see everything; other requests are refused.
-From another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends the server. Tags and
-notes are stored in library.json with the results. docs/live.md describes the rest, and Prometheus.")]
+The printed address contains a secret. Anyone with it can see everything; other requests are
+refused. From another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends the
+server. Tags and notes are stored in library.json with the results. See docs/live.md.")]
 pub struct ServeArgs {
     /// The directory that holds the results directories
     #[arg(value_name = "DIR", default_value = "results")]
@@ -505,11 +505,11 @@ Servers that you can start:
   rumba server list
   rumba server stop myrocks
 
-It listens on loopback alone. A process in the background keeps it, within the
-limits that you set or that the trial had. When it is stopped, nothing of
-it is left, and what a run has kept (keep_data = true) is as it was.
+The server listens only on loopback and runs in the background, within the limits that you set or
+that the trial had. When you stop it, rumba removes all of its files. Data that a run has kept
+(keep_data = true) stays unchanged.
 
-The page of a run that goes on is another thing: `rumba serve`.")]
+To see results in a browser instead, use `rumba serve`.")]
 pub struct ServerArgs {
     /// The command to run
     #[command(subcommand)]

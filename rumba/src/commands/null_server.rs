@@ -18,12 +18,11 @@ use crate::problem::Problem;
 /// Arguments of `null-server`.
 #[derive(Args)]
 #[command(after_help = "\
-A server without data, for measuring clients: it speaks MySQL's protocol, PostgreSQL's or MongoDB's, and
-has its answers ready.
-It parses each statement as far as the answer needs, as text or prepared. A SELECT gives the fixed
-rows, INSERT, UPDATE and DELETE change one row, and LOAD DATA LOCAL or COPY reads rows and drops
-them. A find gives the rows as documents.
-Any user with any password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
+This server has no data. It measures clients, because its canned answers cost almost nothing.
+It parses each statement only as far as the answer needs, as text or prepared. A SELECT returns
+fixed rows, and a find returns them as documents. INSERT, UPDATE and DELETE report one changed
+row. LOAD DATA LOCAL and COPY read rows and drop them. Any user can connect with any password.
+The server prints where it listens, and ends at SIGINT or SIGTERM.
 
 Examples:
   rumba null-server --socket /tmp/null.sock &
@@ -31,13 +30,13 @@ Examples:
   rumba null-server --protocol postgresql --socket /tmp/.s.PGSQL.5499 &
   psql -h /tmp -p 5499 -c 'select c from anything'
 
-  what a client costs: the server on one core, the client on another
+  How much CPU a client needs, with the server on one core and the client on another:
   taskset -c 0 rumba null-server --socket /tmp/null.sock --threads 1 &
   taskset -c 1 sysbench oltp_point_select --mysql-socket=/tmp/null.sock --threads=64 run
 
-  whether a client measures truly: it has to see 20 ms with any number of connections. At its
-  end the server reports how long it really held its answers, which includes the host's delay
-  in waking it
+  How accurate a client's times are. It must report 20 ms with any number of connections. At
+  the end, the server reports how long it held its answers, including the host's delay in
+  waking it:
   rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
     /// The protocol to serve: mysql, postgresql or mongodb
