@@ -44,7 +44,7 @@ pub const LIBRARY: ExternalLibrary =
 
 static INFO: EngineInfo = EngineInfo {
     name: "fractal-tree",
-    about: "PerconaFT: B-tree with buffers of messages in its inner nodes, TokuDB's engine (library brought by you)",
+    about: "PerconaFT: B-tree with buffers of messages in its inner nodes, TokuDB's engine (a library that you build)",
     family: Family::KeyValue,
     form: Form::Library,
     brought: Some(LIBRARY),

@@ -24,7 +24,7 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
 
 /// The settings, with the library's own names where they exist.
 pub const SETTINGS: &[SettingInfo] = &[
-    info("pagesize", Kind::Bytes, "4MiB", "bytes of a node before compression, as far as it grows: 4KiB to 1GiB"),
+    info("pagesize", Kind::Bytes, "4MiB", "largest size of a node before compression: 4KiB to 1GiB"),
     info("readpagesize", Kind::Bytes, "128KiB", "bytes of a leaf part that is read on its own: 4KiB to 1GiB"),
     info("fanout", Kind::Int(2, 16 << 10), "16", "most children of an inner node; fewer leave more room for messages"),
     info(

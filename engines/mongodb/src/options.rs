@@ -31,7 +31,7 @@ const MONGODB: &[SettingInfo] = &[
         "oplogSize",
         Kind::Int(1, 1 << 40),
         "a twentieth of the disk",
-        "MB of the log of operations that replicas read",
+        "MB of the log of operations, which replicas read",
     ),
 ];
 
@@ -40,12 +40,12 @@ const SECANTUSDB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
     READ_CONCERN,
-    info("session-max", Kind::Int(1, 1 << 20), "the server's", "sessions that its storage engine has room for"),
+    info("session-max", Kind::Int(1, 1 << 20), "the server's", "most sessions of its storage engine"),
 ];
 
 const MONGODB_INFO: EngineInfo = EngineInfo {
     name: "mongodb",
-    about: "MongoDB: documents in WiredTiger's B-trees, or in another storage engine of its server's",
+    about: "MongoDB: documents in WiredTiger's B-trees, or in another of its storage engines",
     family: Family::Document,
     form: Form::Server,
     brought: None,

@@ -9,20 +9,25 @@ use rumba_protocol_postgresql::OnLost;
 /// rumba's own settings, then some of the server's.
 pub const SETTINGS: &[SettingInfo] = &[
     info("isolation", Kind::Choice(ISOLATIONS), "the server's, read-committed", "isolation of every session"),
-    info("fillfactor", Kind::Int(10, 100), "the server's, 100", "how full pages of tables are filled, percent"),
+    info("fillfactor", Kind::Int(10, 100), "the server's, 100", "percent of each table page that is filled"),
     info("data_checksums", Kind::Bool, "the release's", "pages have checksums"),
     info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection"),
     info("prepared", Kind::Bool, "true", "prepare statements once; false sends each as text with its values"),
     info("tcp", Kind::Bool, "false", "use TCP on loopback (`port`) instead of a Unix socket"),
     info("os_user", Kind::Text, "postgres, or else nobody", "user who runs the server if root runs rumba"),
-    info("full_page_writes", Kind::Bool, "true", "a page's first change after a checkpoint logs it whole"),
-    info("checkpoint_timeout", Kind::Text, "5min, the server's", "the longest between two checkpoints"),
-    info("max_wal_size", Kind::Text, "a quarter of the file system", "WAL that starts a checkpoint, about twice"),
+    info("full_page_writes", Kind::Bool, "true", "the first change of a page after a checkpoint logs the whole page"),
+    info("checkpoint_timeout", Kind::Text, "5min, the server's", "longest time between two checkpoints"),
+    info(
+        "max_wal_size",
+        Kind::Text,
+        "a quarter of the file system",
+        "limit of the WAL; a checkpoint starts at about half of it",
+    ),
     info(
         "wal_compression",
         Kind::Text,
         "off",
-        "how whole pages in the WAL are compressed; the experiment's `compression` sets it too",
+        "how whole pages in the WAL are compressed; `compression` of the experiment also sets it",
     ),
     info("work_mem", Kind::Text, "cache / 64", "memory for a sort or hash before it uses the disk"),
     info("maintenance_work_mem", Kind::Text, "cache / 4", "memory of a vacuum or the making of an index"),
@@ -34,7 +39,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "max_connections",
         Kind::Int(1, 262_143),
         "300",
-        "connections that the server takes, three of superusers and two of rumba's own among them",
+        "connections that the server accepts, including three for superusers and two of rumba's own",
     ),
 ];
 

@@ -34,7 +34,7 @@ const MIX: [&str; 10] = [
 /// Every setting.
 pub const SETTINGS: &[SettingInfo] = &[
     info("profile", Kind::Choice(&["2011", "2017"]), "2017", "the published variant: mix, degrees, payloads, rules"),
-    info("maxid1", Kind::Int(2, MAX_IDS), "1000001", "nodes have the ids from startid1 up to but not including this"),
+    info("maxid1", Kind::Int(2, MAX_IDS), "1000001", "node ids go from startid1 up to, but not including, this one"),
     info("startid1", Kind::Int(1, MAX_IDS), "1", "the first node id"),
     info(
         "index",
@@ -51,12 +51,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("degree_cap", Kind::Text, "auto", "most links per id: a number, none, or auto (in proportion to the ids)"),
     info("link_type_count", Kind::Int(1, 64), "2", "number of link types"),
     info("list_limit", Kind::Int(1, 1_000_000), "10000", "most links that a list returns"),
-    info(
-        "max_retries",
-        Kind::Int(0, 1_000_000),
-        "100",
-        "times an operation is tried again after conflicts before it is given up",
-    ),
+    info("max_retries", Kind::Int(0, 1_000_000), "100", "retries of an operation after conflicts before it fails"),
     info("getlinklist", PERCENT, OF_PROFILE, "percent of operations that list an id's links (get_links_list)"),
     info("getnode", PERCENT, OF_PROFILE, "percent of operations that read a node (get_node)"),
     info("getlink", PERCENT, OF_PROFILE, "percent of operations that read some links of an id (get_links)"),
@@ -67,7 +62,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     info("addnode", PERCENT, OF_PROFILE, "percent of operations that add a node (add_node)"),
     info("updatenode", PERCENT, OF_PROFILE, "percent of operations that update a node (update_node)"),
     info("deletenode", PERCENT, OF_PROFILE, "percent of operations that delete a node (delete_node)"),
-    info("getlinklist_history", PERCENT, "0.3", "percent of lists that go on where a full list ended"),
+    info("getlinklist_history", PERCENT, "0.3", "percent of lists that continue where a full list ended"),
     info(
         "link_multiget_dist_prob",
         Kind::Float(0.001, 1.0),

@@ -23,13 +23,13 @@ pub const SETTINGS: &[SettingInfo] = &[
         name: "data_sets",
         kind: Kind::Int(1, 100),
         default: "1",
-        help: "sets of the nine tables, each of so many warehouses; clients are divided among them",
+        help: "sets of the nine tables, each with this many warehouses; clients are divided among them",
     },
     SettingInfo {
         name: SPLITS,
         kind: Kind::Text,
         default: "none",
-        help: "tests: all warehouses as so many sets, each loaded by itself: \"1,10\" of 10 makes 1x10 and 10x1",
+        help: "tests: all warehouses as this many sets, each loaded separately: \"1,10\" of 10 makes 1x10 and 10x1",
     },
     SettingInfo {
         name: "think",

@@ -39,7 +39,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     info(PROFILES_OF, Of::Text, "none", "tests: several core workloads over one load, in this order: \"a,b,c,d,e,f\""),
     info("recordcount", Of::Int(1, 1 << 40), "1000000", "records that are loaded, about 1.1 kB each"),
     info("fieldcount", Of::Int(1, MOST_FIELDS as i64), "10", "fields of a record"),
-    info("fieldlength", Of::Int(1, LONGEST as i64), "100", "bytes of a field; the most where they differ"),
+    info("fieldlength", Of::Int(1, LONGEST as i64), "100", "bytes of a field, or the most if lengths differ"),
     info(
         "fieldlengthdistribution",
         Of::Choice(&["constant", "uniform", "zipfian", "histogram"]),
@@ -58,8 +58,8 @@ pub const SETTINGS: &[SettingInfo] = &[
         "1",
         "the fewest bytes of a field, unless all have the same length",
     ),
-    info("readallfields", Of::Bool, "true", "reads and scans ask for all fields; false: for one that is drawn"),
-    info("writeallfields", Of::Bool, "false", "updates write all fields; false: one that is drawn"),
+    info("readallfields", Of::Bool, "true", "reads and scans return all fields; false: one random field"),
+    info("writeallfields", Of::Bool, "false", "updates write all fields; false: one random field"),
     info("readproportion", SHARE, OF_PROFILE, "share of operations that read a record"),
     info("updateproportion", SHARE, OF_PROFILE, "share of operations that update a record"),
     info("insertproportion", SHARE, OF_PROFILE, "share of operations that insert a record"),
@@ -95,7 +95,7 @@ pub const SETTINGS: &[SettingInfo] = &[
         "exponential: percent of the draws in the newest exponential_frac; those beyond the oldest are drawn again",
     ),
     info("exponential_frac", Of::Float(0.000_001, 1.0), "0.8571428571", "exponential: that share of the records"),
-    info("max_retries", Of::Int(0, 1_000_000), "100", "times an operation is tried again after conflicts"),
+    info("max_retries", Of::Int(0, 1_000_000), "100", "retries of an operation after conflicts"),
 ];
 
 /// The settings, taken.

@@ -35,7 +35,7 @@ const SETTINGS: &[SettingInfo] = &[
         name: "suite",
         kind: Kind::Text,
         default: "none: the script alone",
-        help: "several tests over one load: classic, micro, all (what `script` declares), or names with commas between",
+        help: "several tests over one load: classic, micro, all (what `script` declares), or names separated by commas",
     },
     SettingInfo {
         name: "data",
@@ -85,12 +85,7 @@ const KEY_VALUE_FAMILIES: &[Family] =
     &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
 
 const KEY_VALUE_SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "script",
-        kind: Kind::Text,
-        default: "none: it has to be given",
-        help: "the path of a Lua file",
-    },
+    SettingInfo { name: "script", kind: Kind::Text, default: "none: required", help: "the path of a Lua file" },
     SETTINGS[1],
     SettingInfo {
         name: "data",
