@@ -2,7 +2,7 @@
 
 use rumba_engine_api::workload::engine_in_test;
 use rumba_results::comparison::Comparison;
-use rumba_results::pair::Pair;
+use rumba_results::pair::{Pair, with_side};
 use rumba_results::record::Record;
 use rumba_results::results::{Results, Trial};
 
@@ -54,6 +54,7 @@ fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Res
     };
     let mut engines: Vec<&str> = pairs.iter().map(|pair| of(pair).as_str()).collect();
     engines.dedup();
+    let engines: Vec<String> = engines.into_iter().map(with_side).collect();
     Results {
         name: format!("{}: {}", results.name, engines.join(", ")),
         source: results.source.clone(),
@@ -105,8 +106,8 @@ mod tests {
         assert_eq!((of(0).ratio.ratio.clone(), of(0).ratio.change), (Metric::Value(2.0), Change::Better));
         assert_eq!(of(1).ratio.ratio, Metric::Value(4.0));
         assert!(comparison.interleaved && comparison.base.alone.is_empty() && comparison.other.alone.is_empty());
-        assert!(comparison.base.name.ends_with(": base/a, base/b"), "{}", comparison.base.name);
-        assert!(comparison.other.name.ends_with(": other/a"), "{}", comparison.other.name);
+        assert!(comparison.base.name.ends_with(": a (base), b (base)"), "{}", comparison.base.name);
+        assert!(comparison.other.name.ends_with(": a (other)"), "{}", comparison.other.name);
         assert_eq!(compare_sides(&results, &[pair("gone", "lost")]), None);
     }
 }
