@@ -203,7 +203,7 @@ fn past_results_are_listed_noted_compared_and_shown() {
     assert!(found.contains("1 of 2 results") && found.contains("before"), "{found}");
     let (status, compared) = served.get("compare?base=a&other=b");
     assert!(status == 200 && compared.contains("null"), "{compared}");
-    let (status, both) = served.get("beside?base=a&other=b");
+    let (status, both) = served.get("together?base=a&other=b");
     assert!(status == 200 && both.contains("null@a") && both.contains("null@b"));
     assert!(served.get("results/a").1.contains("<title>linkbench"));
     assert_eq!(served.data("results/a/report.json")["experiment"], "linkbench");

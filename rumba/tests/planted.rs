@@ -152,7 +152,7 @@ fn library_lists_planted_results_without_blocking_on_them() {
         assert!(missing.as_array().unwrap().iter().any(is_reported), "{name}, {file}: {missing}");
     }
     assert_eq!(served.get("compare?base=a&other=huge").0, 200);
-    assert_eq!(served.get("beside?base=a&other=pipes").0, 200);
+    assert_eq!(served.get("together?base=a&other=pipes").0, 200);
     // A result that disappears while it is listed leaves the list, and no other does.
     fs::remove_dir_all(results.join("half")).unwrap();
     assert!(served.get("").1.contains("9 of 9 results"));

@@ -33,9 +33,9 @@ export function flameSection(context: Context): HTMLElement | null {
     flame.engine,
     (engine) => {
       [chosen, zoomed] = [engine, []];
-      const anew = flameSection(context);
-      if (anew) holder.closest("section")?.replaceWith(anew);
-      anew?.querySelector("select")?.focus({ preventScroll: true });
+      const redrawn = flameSection(context);
+      if (redrawn) holder.closest("section")?.replaceWith(redrawn);
+      redrawn?.querySelector("select")?.focus({ preventScroll: true });
     },
   );
   const compared = base

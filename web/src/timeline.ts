@@ -340,8 +340,8 @@ export function timelineSection(context: Context): HTMLElement {
     ...panels.flatMap((shown, index) => {
       const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);
       // The background work of the engines is directly below the operations.
-      const beside = index === 0 ? marksPanel(context, Math.max(...phases.map(([, , to]) => to), 1)) : null;
-      return beside ? [drawn, beside] : [drawn];
+      const marks = index === 0 ? marksPanel(context, Math.max(...phases.map(([, , to]) => to), 1)) : null;
+      return marks ? [drawn, marks] : [drawn];
     }),
   );
 }

@@ -125,7 +125,7 @@ pub struct Availability {
     /// The origin: a library's path, or `built in`.
     pub source: String,
     /// Further files that it loads: a server's plugins, a library's extensions.
-    #[serde(default, rename = "beside", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjacent: Vec<PathBuf>,
     /// The missing part and the one command that installs it; `None` when the engine can run.
     pub missing: Option<Missing>,

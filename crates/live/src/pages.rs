@@ -191,7 +191,7 @@ pub fn unsaved_note(name: &str, tags: &str, note: &str, why: &str) -> Markup {
 pub fn compare(base: &str, other: &str, comparison: &Comparison) -> Markup {
     let result = |name: &str| html! { a href={ "results/" (escaped(name)) } { (name) } };
     let text = |details| rumba_report::comparison_table(comparison, details);
-    let both = format!("beside?base={}&other={}", escaped(base), escaped(other));
+    let both = format!("together?base={}&other={}", escaped(base), escaped(other));
     let content = html! {
         p.kicker { a href="./" { "Results" } }
         h1 { "Compared" }

@@ -111,7 +111,7 @@ pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
         .route("/note", post(save_note))
         .route("/compare", get(compare))
         .route("/history", get(history))
-        .route("/beside", get(adjacent))
+        .route("/together", get(adjacent))
         .route("/live", get(live_page))
         .route("/live/data", get(live_data))
         .route("/live/events", get(live_events))
