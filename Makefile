@@ -27,7 +27,7 @@ bench: setup-bench ## Measure rumba's own cost per operation
 	@scripts/bench
 
 aa: setup-demo ## Compare engines with themselves to count wrong verdicts (an hour; ENGINE=innodb MODE=loads PAIRS=2)
-	@echo "aa: writing counts to docs/aa.json and the table to docs/method.md"
+	@echo "aa: writing counts to docs/aa.json and the table to docs/error-rates.md"
 	cargo build --release -p rumba -p xtask
 	$(TARGET)/release/xtask aa --write $(foreach name,ENGINE MODE PAIRS,$(if $($(name)),$(name)=$($(name))))
 

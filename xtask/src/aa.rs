@@ -3,7 +3,7 @@
 //! A pair is one run of an engine against itself, four repeats of each side, with a tiny workload and short loops.
 //! Every verdict of better, worse or differs is false. Pairs run in two modes: each repeat loads its own data, or the
 //! four repeats of a side are starts of one load. Counts are kept in docs/aa.json, from which the table in
-//! docs/method.md is made.
+//! docs/error-rates.md is made.
 
 mod binomial;
 mod page;
@@ -192,7 +192,7 @@ impl Cell {
 type Cells = Vec<(String, Mode, Cell)>;
 
 /// Runs the requested pairs that this build has not run yet, and prints the table. With `--write` it stores the counts
-/// and puts the table into docs/method.md. Returns whether verdicts over loads keep their level.
+/// and puts the table into docs/error-rates.md. Returns whether verdicts over loads keep their level.
 ///
 /// # Errors
 /// A run that fails, with its directory; a page without the place for the table.

@@ -46,11 +46,11 @@ memory-needs  measures the memory that engines need in addition to their cache,
        Needs root and a rumba next to this program: cargo build -p rumba
 simulate
        measures the error rate and the power of verdicts on generated data. --write puts
-       the tables into docs/method.md. Fails when they err more often than stated
+       the tables into docs/error-rates.md. Fails when they err more often than stated
 aa     measures the error rate of verdicts on real runs: compares engines with themselves, 20 pairs
        of each, with loads as repeats and with starts of one load. Runs that this commit has finished
        are in results/aa and are not repeated. --write stores the counts in docs/aa.json and puts the
-       table into docs/method.md. Fails when verdicts over loads err in more than 5% of cases.
+       table into docs/error-rates.md. Fails when verdicts over loads err in more than 5% of cases.
        Needs a rumba next to this program: cargo build --release -p rumba
 experiments  fails when a measured table of docs/experiments/ or README.md differs from the committed
        docs/experiments/NAME.json, or when docs/experiments/ does not state how an

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Cell, Cells, Counted, ENGINES, KEPT, KINDS, Mode, binomial};
 use crate::bench::Failure;
 
-const PAGE: &str = "docs/method.md";
+const PAGE: &str = "docs/error-rates.md";
 const BEGIN: &str = "<!-- measured: cargo run --release -p xtask -- aa --write -->";
 const END: &str = "<!-- end of measured -->";
 

@@ -205,17 +205,17 @@ fn allowed(draws: u32) -> f64 {
     LEVEL + 3.0 * standard_error(draws)
 }
 
-/// Prints the tables, or puts them into docs/method.md; returns whether the goals are met.
+/// Prints the tables, or puts them into docs/error-rates.md; returns whether the goals are met.
 ///
 /// # Errors
-/// docs/method.md has no place for them.
+/// docs/error-rates.md has no place for them.
 pub fn run(root: &Path, write: bool) -> Result<bool, Failure> {
     let simulated = simulate();
     if write {
-        let path = root.join("docs/method.md");
+        let path = root.join("docs/error-rates.md");
         let page = std::fs::read_to_string(&path)?;
         let (Some(begin), Some(end)) = (page.find(BEGIN), page.find(END)) else {
-            return Err(format!("docs/method.md lacks the lines `{BEGIN}` and `{END}`").into());
+            return Err(format!("docs/error-rates.md lacks the lines `{BEGIN}` and `{END}`").into());
         };
         std::fs::write(&path, format!("{}{}{}", &page[..begin], simulated.tables, &page[end + END.len()..]))?;
         println!("written: {}", path.display());
