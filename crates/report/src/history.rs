@@ -286,10 +286,10 @@ fn legend(history: &History) -> String {
     let loads = history.lines.iter().any(|line| line.part == Part::Load);
     format!(
         "\nratio: median over that of the last run before it that has the figure; interval and verdict: of a \
-         permutation test and Welch's test at {level:.0}% over the repeats; same: all of it within {margin:.0}% of 1. What the host did \
-         between two runs is part of every ratio. A change of level: the largest of all borders between runs, which \
-         repeats assigned to the runs at random reach in less than {:.0}% of cases.{}\n",
+         permutation test and Welch's test at {level:.0}% over the repeats; same: all of it within {margin:.0}% of 1. \
+         Every ratio includes changes of the host between two runs. A change of level: with repeats assigned to the \
+         runs at random, one of this size occurs in less than {:.0}% of cases.{}\n",
         100.0 - level,
-        if loads { " A load that several numbers of clients started from stands once." } else { "" }
+        if loads { " A load from which several numbers of clients started is listed once." } else { "" }
     )
 }

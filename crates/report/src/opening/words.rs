@@ -38,7 +38,7 @@ pub fn predicate(metric: &str, over: f64, baseline: &str) -> String {
         "reads_per_op" => ("makes", "many", "fewer", " reads per operation"),
         "host_cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU of the host per operation"),
         "cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU per operation"),
-        _ => ("takes", "much", "less", " room on disk"),
+        _ => ("takes", "much", "less", " space on disk"),
     };
     match amount(over) {
         Amount::Times(times) => format!("{verb} {times} as {much}{what} as {baseline}"),

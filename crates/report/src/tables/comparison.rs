@@ -59,13 +59,13 @@ fn legend(comparison: &Comparison, details: bool) -> String {
     };
     let text = format!(
         "\nratio: median of other over median of base; interval: {level:.0}%, all ratios that the permutation and Welch tests \
-         over the repeats do not both reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
-         headline metric{of}; same: all of it within {margin:.0}% of 1; single run: one repeat.",
+         over the repeats do not both reject. Better, worse: the interval excludes 1, which errs in at most {:.0}% of \
+         cases for each headline metric{of}; same: all of it within {margin:.0}% of 1; single run: one repeat.",
         100.0 - level
     );
     let together_wrong = comparison.headline_verdicts.sentence().map(|sentence| format!(" {sentence}"));
     let text = text + &together_wrong.unwrap_or_default();
-    let rate = format!("the verdicts of all others bear a false discovery rate of 5% {together}");
+    let rate = format!("the verdicts of all others have a false discovery rate of 5% {together}");
     text + &match details {
         true => format!(" Metrics marked * are the headlines; {rate}.\n"),
         false => " --details shows every metric.\n".to_owned(),

@@ -16,7 +16,7 @@ use crate::format::{RESOLUTION, ratio};
 const THIS_LOAD: &str = "  all of this holds for this load only: the repeats are starts of one load; repeats_from = \"load\" asks others too\n";
 const LEGEND: &str =
     "  + better, - worse, = the same within 1%, ? undecided, 1x single run, void the same engine on both sides; below a ratio its 95% interval
-  each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics (page, JSON) bear
+  each of these verdicts, about headlines, errs in at most 5% of cases; verdicts about other metrics (page, JSON) have
   a false discovery rate of 5% together
 ";
 

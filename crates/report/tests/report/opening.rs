@@ -37,7 +37,7 @@ fn each_engine_has_a_sentence_with_throughput_first() {
     let sentences: Vec<&str> = found.split_inclusive(": sure.").collect();
     assert_eq!(sentences.len(), 2, "{found}");
     for (sentence, [engine, largest]) in
-        sentences.iter().zip([["rocksdb.none", " writes "], ["lmdb", " room on disk "]])
+        sentences.iter().zip([["rocksdb.none", " writes "], ["lmdb", " space on disk "]])
     {
         let (throughput, other) = (sentence.find(" operations per second "), sentence.find(largest));
         assert!(sentence.trim().starts_with(&format!("{engine} does ")), "{sentence}");
@@ -369,7 +369,7 @@ fn same_cache_with_different_memory_is_ranked_by_size_alone() {
     };
     set_up(&mut results, fixed);
     let Opening { found, .. } = reported(&results);
-    assert!(found.contains(" room on disk as wiredtiger.snappy, with 16 clients ("), "{found}");
+    assert!(found.contains(" space on disk as wiredtiger.snappy, with 16 clients ("), "{found}");
     let lines = rumba_report::verdict_line(&summarise(&results));
     let why = "left out: wiredtiger.snappy is not ranked with rocksdb.none: files read: past the page cache against \
                through the page cache";

@@ -167,7 +167,7 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
 #[test]
 fn error_rates_of_verdicts_are_printed_below_the_ratios() {
     let reported =
-        "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";
+        "each of these verdicts, about headlines, errs in at most 5% of cases; verdicts about other metrics";
     assert!(printed(&sample()).contains(reported));
     let alone = results(&[LSM], Plan { repeats: 4, ..SHORT });
     assert!(!printed(&alone).contains(reported), "where there is no verdict there is no rate");
@@ -505,7 +505,7 @@ fn comparison_shows_headlines_and_details_on_request() {
     assert!(!reported.contains("not take turns") && reported.contains("for each headline metric; same"), "{reported}");
     let detailed = comparison_table(&compare(&base, &other), true);
     assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
-    let rate = "bear a false discovery rate of 5% together";
+    let rate = "have a false discovery rate of 5% together";
     assert!(detailed.contains(&format!("{rate}, of runs that take turns.\n")), "{detailed}");
     assert!(comparison_table(&turns, true).contains(&format!("{rate}.\n")));
 }
