@@ -139,7 +139,7 @@ impl<'a> Group<'a> {
         }
         let undermines = self.warning.undermines();
         if !undermines.is_empty() {
-            let _ = writeln!(text, "      undermines: {}", undermines.join(", "));
+            let _ = writeln!(text, "      affects: {}", undermines.join(", "));
         }
         let _ = writeln!(text, "      remedy: {}", self.warning.remedy);
         text

@@ -349,7 +349,7 @@ fn all_warnings_are_shown_on_request() {
     for code in ["swap", "not-kept", "governor", "few-samples", "cpu-uncharged"] {
         assert!(text.contains(&format!("remedy: mend {code}\n")), "{code}: {text}");
     }
-    assert!(text.contains("undermines: cpu_us_per_op, cpu_us_per_op_with_drain"), "{text}");
+    assert!(text.contains("affects: cpu_us_per_op, cpu_us_per_op_with_drain"), "{text}");
     assert!(!text.contains(" more: "), "{text}");
 }
 
