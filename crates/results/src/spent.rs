@@ -62,7 +62,7 @@ pub struct Spent {
     #[serde(default)]
     pub steal_s: Metric,
     /// CPU seconds of this host's processes other than the trial's and its server's; kernel threads are not included.
-    #[serde(default, rename = "strangers_cpu_s")]
+    #[serde(default, alias = "strangers_cpu_s")]
     pub others_cpu_s: Metric,
     /// Context switches of the clients' process.
     pub ctx_switches: Metric,

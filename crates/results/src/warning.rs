@@ -320,7 +320,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("stolen-cpu", Rank::Unsure, SPEED)
         .cause("The hypervisor gave more than 1% of the host's CPU to other guests during the loops.")
         .remedy("Run on a dedicated host, or compare CPU per operation instead of throughput."),
-    row("strangers-cpu", Rank::Unsure, SPEED)
+    row("others-cpu", Rank::Unsure, SPEED)
         .cause("Other processes used more than 5% of the host's CPU during the loops.")
         .remedy("End the other processes, or compare costs per operation instead of throughput."),
     row("busy-host", Rank::Unsure, SPEED)
@@ -443,9 +443,13 @@ impl From<Warning> for WarningJson {
     }
 }
 
+/// A code of older files, and its name today.
+const RENAMED: (&str, &str) = ("strangers-cpu", "others-cpu");
+
 impl From<WarningJson> for Warning {
     /// Severity and metrics are those of the version that reads the file.
     fn from(WarningJson { code, message, remedy, .. }: WarningJson) -> Self {
+        let code = if code == RENAMED.0 { RENAMED.1.to_owned() } else { code };
         Self { code, message, remedy }
     }
 }
@@ -504,5 +508,7 @@ mod tests {
         assert_eq!(serde_json::from_value::<Warning>(json).unwrap(), warning);
         let older = serde_json::json!({ "code": "cpu-uncharged", "message": "seen", "remedy": "do" });
         assert_eq!(serde_json::from_value::<Warning>(older).unwrap(), warning);
+        let renamed = serde_json::json!({ "code": "strangers-cpu", "message": "seen", "remedy": "do" });
+        assert_eq!(serde_json::from_value::<Warning>(renamed).unwrap().code, "others-cpu");
     }
 }

@@ -29,7 +29,7 @@ const TWICE: usize = 2;
 /// is.
 const DISTURBED: usize = 2;
 /// The trial's own warnings that other processes took its CPU.
-pub const DISTURBING: [&str; 2] = ["stolen-cpu", "strangers-cpu"];
+pub const DISTURBING: [&str; 2] = ["stolen-cpu", "others-cpu"];
 /// The largest shortfall of a served rate.
 const SLACK: f64 = 0.05;
 /// Standard deviations: random arrivals are this far below their expected number in one of 700 probes.
@@ -425,7 +425,7 @@ mod tests {
     fn disturbed_probe_is_repeated_twice_and_then_counts() {
         let search = Search { percentile: Percentile::P99, limit_ms: 10.0 };
         let mut disturbed = trial(2, Some(900.0), 899.0, 30.0);
-        disturbed.warnings.push(Warning::new("strangers-cpu", "other processes used 40% of the CPU", "end them"));
+        disturbed.warnings.push(Warning::new("others-cpu", "other processes used 40% of the CPU", "end them"));
         let mut probes = vec![probe(&trial(1, None, 1000.0, 1.0), &search, &[])];
         for _ in 0..3 {
             assert_eq!(next(&probes), Next::Probe(Some(if probes.len() == 1 { 750.0 } else { 900.0 })));

@@ -97,7 +97,7 @@ pub fn other_processes(loops: &PhaseRecord) -> Option<Warning> {
     let share = others_s / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
     (share > OTHERS_SHARE).then(|| {
         Warning::new(
-            "strangers-cpu",
+            "others-cpu",
             format!("other processes used {:.0}% of this host's CPU during the loops", share * 100.0),
             "stop them, or compare costs per operation instead of throughput",
         )
