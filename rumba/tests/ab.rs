@@ -1,6 +1,6 @@
 //! A base and another experiment in one run, in turns, on real engines: compared at its end, again later, and after a
 //! kill.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

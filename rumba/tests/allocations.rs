@@ -1,5 +1,5 @@
 //! Guards against allocations of the harness per operation, which would distort the engine's own figure.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;

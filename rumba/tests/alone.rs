@@ -1,6 +1,6 @@
 //! The program is a single file that needs no part of its source tree: `cargo install --path rumba`, then the tree is
 //! removed. In this test the tree exists, but is hidden.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,5 @@
 //! Interrupts, kills, full disks and foreign directories: measurements are kept and readable, the cause is in the
 //! record, and no leftovers remain.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

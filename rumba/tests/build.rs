@@ -1,5 +1,5 @@
 //! Checks that the binary reports in each record the commit that measured the figures.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

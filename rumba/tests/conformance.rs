@@ -1,7 +1,6 @@
 //! Every engine answers LinkBench's and YCSB's operations and TPC-C's transactions like in-memory oracles. The test
 //! covers the registry's embedded engines that store data; `servers` has the server engines, each with every server of
 //! the catalogue.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

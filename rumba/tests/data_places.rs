@@ -1,7 +1,7 @@
 //! The directory of an engine's data is exclusive. Foreign files in it are neither used nor changed, and only one of
 //! two simultaneous runs gets it. The lab ensures this, not the engines; the test checks for each engine that its way
 //! of opening does not undo it.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! A pilot on real engines says how many repeats and minutes it takes to detect a difference.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -7,7 +7,7 @@
 //! - `norun`: no test, for the reason in a comment above it.
 //!
 //! A file that commands read is on the page: `toml,file=NAME`.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

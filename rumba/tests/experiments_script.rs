@@ -1,6 +1,6 @@
 //! `scripts/experiments`: the files that it keeps and its exit code, also if a trial failed. It runs in a separate
 //! tree, so that no figure of the repository changes, and without a browser, which leaves out the pictures.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

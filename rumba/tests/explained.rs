@@ -1,6 +1,5 @@
 //! Guards against a comparison without the reason. Two runs whose bytes written per operation differed by half once
 //! showed only the figures. The reader had to find the one changed counter among twenty.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

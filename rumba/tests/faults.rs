@@ -1,6 +1,6 @@
 //! Cases of the fault suite that run with every change: a fault, a moment, an engine, a kind of limits, and the five
 //! questions after it. `make faults` runs a hundred others; docs/reliability.md explains their purpose.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

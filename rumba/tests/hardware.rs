@@ -1,5 +1,5 @@
 //! Hardware counters in real runs: counted, or absent with the reason. Most virtual machines have none.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

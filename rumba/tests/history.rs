@@ -1,5 +1,5 @@
 //! Regression work through the binary: a run in every form, its history, and the example workflow as a runner executes it.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

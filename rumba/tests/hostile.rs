@@ -1,6 +1,6 @@
 //! Hostile users and hostile inputs, through the binary. They include other users' files in shared directories,
 //! signals, endless sources, and names that are invalid or contain control sequences.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,7 +1,7 @@
 //! Trials start from copies of a kept load. Every engine opens its copy and verifies it; a damaged copy is loaded
 //! again; an interrupted run continues. With `repeats_from = "kept"` all repeats start from one load, and otherwise
 //! each from its own.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

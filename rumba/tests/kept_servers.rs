@@ -1,6 +1,6 @@
 //! `rumba server`: a server outlives the command that started it, accepts a user's client, and leaves no trace when it
 //! is stopped or killed. On data that a run has kept, it works on a copy.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

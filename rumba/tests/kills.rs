@@ -1,6 +1,6 @@
 //! Kills the database while clients work, and checks that acknowledged writes remain. It covers real engines and the
 //! workloads whose transactions do not conflict. The tests for TPC-C, whose transactions do, are in `tpcc`.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

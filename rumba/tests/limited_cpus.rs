@@ -1,5 +1,5 @@
 //! Limits of CPUs, through the binary: the affinity of each process and thread while clients work.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,5 @@
 //! The live page over real runs: which requests are answered, the events and their order, and a stop button that leaves
 //! the same results as Ctrl-C.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,6 @@
 //! Too little memory, and trials that stall. rumba reports them before the start if they are predictable, and otherwise
 //! at once; a stall is never silent.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,5 @@
 //! Servers that refuse to start, die, are interrupted or run out of disk. The cause is reported, measurements are kept,
 //! and no process or directory remains.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

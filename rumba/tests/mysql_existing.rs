@@ -1,5 +1,4 @@
 //! An existing server: rumba does not touch foreign objects, removes its own, and writes the password nowhere.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,6 @@
 //! Faults of an existing server, and of a run on it. rumba is killed in the drain; the server is restarted in the
 //! loops; connections are too few for the clients; a user has too few privileges.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! The null server as a user starts it: its behaviour without free descriptors, and its end.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Files that other users have put next to and into results. `rumba serve`, `report` and `history` do not follow them,
 //! wait for them or write through them, and show all other results. Another test fills the disk while a note is stored.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! Faults of an existing PostgreSQL, and of a run on it: it crashes and returns during the loops.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

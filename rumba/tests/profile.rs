@@ -1,5 +1,5 @@
 //! The samples of `--profile` in real runs, and its message if sampling is not possible.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

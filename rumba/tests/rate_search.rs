@@ -1,5 +1,5 @@
 //! Open loops through the binary: the search for a rate, arrivals by a schedule, connections that are mostly idle.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

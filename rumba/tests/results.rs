@@ -1,6 +1,6 @@
 //! The directory of a run's results: exclusive while it is written, kept when its disk is full, readable when it is
 //! damaged.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! Releases of RocksDB that rumba installs: each loads, serves and verifies, and several can be compared in one run.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,4 @@
 //! Whole runs over real engines, through the binary.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
 #[path = "common/embedded.rs"]

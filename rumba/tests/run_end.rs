@@ -2,7 +2,7 @@
 //! left no trace. Requests from before the end with later answers were in no percentile, and due arrivals were dropped.
 //! Here a real server is stopped, and its figures are compared with computed ones. A server stopped by a user makes the
 //! measurement suspended and excluded; its record is as exact as any other.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

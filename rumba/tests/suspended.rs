@@ -1,7 +1,7 @@
 //! Guards against counting a suspended measurement. Loops of 5 s once lasted 58, 26 and 14 s, because a user had
 //! stopped the server, rumba or both. They ended as "done", and their figures were compared with others. A measurement
 //! that was only slow, or whose reader slept, does count.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

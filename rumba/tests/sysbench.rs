@@ -1,6 +1,6 @@
 //! `rumba sysbench` as its users see it, and the tools that parse its output. Covers the bundled scripts over SQLite,
 //! MariaDB and PostgreSQL, its own command line, and errors.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,6 +1,6 @@
 //! The beginning, the course and the end of `rumba sysbench` runs: checkpoints, warmups, time limits, and clients that
 //! block or never stop.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! sysbench's scripts as an experiment's workload, over real engines.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -1,5 +1,5 @@
 //! A run on real engines that ends once every headline is decided.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Verdicts and their exit codes, over results of real runs.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

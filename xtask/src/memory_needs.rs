@@ -370,7 +370,6 @@ fn rumba() -> Result<Command, Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -267,7 +267,6 @@ pub fn leading_int(text: &[u8]) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use jiff::civil::date;
 

@@ -106,7 +106,6 @@ impl Future for Sleep {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::worker::block_on;
 

@@ -110,7 +110,6 @@ fn checksum(path: &Path) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::fs::{rename, write};
 
     use super::*;

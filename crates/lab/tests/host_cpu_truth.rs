@@ -9,7 +9,7 @@
 //!
 //! A hypervisor may let an idle CPU wait before it wakes. It counts the wait as stolen, and the guest, whose idle clock
 //! still runs, counts it as idle. The host may therefore seem to use less than its processes by the stolen time.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

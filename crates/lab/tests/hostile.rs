@@ -2,7 +2,7 @@
 //! refusal names the owner and the remedy.
 //!
 //! The attacks are made by processes of another user, on real directories.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

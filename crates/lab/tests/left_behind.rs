@@ -2,7 +2,7 @@
 //! and its data is gone.
 //!
 //! The engine starts a real process as its server, one that would outlive the trial.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //!
 //! The tests use real control groups, loop devices and mounts, and each states its needs. Times are checked only in the
 //! direction that load on the machine cannot affect: a throttle may never let too much through.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

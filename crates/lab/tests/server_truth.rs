@@ -2,7 +2,7 @@
 //! They match the kernel's figures after reaping within 2%. Clients are charged with nothing of it.
 //!
 //! The server is this test's own program in another process; it has a child.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};

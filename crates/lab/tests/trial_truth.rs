@@ -2,7 +2,7 @@
 //! engine that is slow to report its deferred work.
 //!
 //! The server is this test's own program in other processes.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

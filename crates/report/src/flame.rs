@@ -75,7 +75,6 @@ fn frames(tree: Tree<'_>, least: f64) -> Vec<Frame<'_>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

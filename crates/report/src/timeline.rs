@@ -243,7 +243,6 @@ pub fn round(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::record::Spent;
 
     use super::*;

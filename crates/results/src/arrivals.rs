@@ -148,7 +148,6 @@ impl fmt::Display for Arrivals {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn arrivals(points: &[(f64, f64)], shape: RateShape, period_s: Option<f64>) -> Arrivals {

@@ -162,7 +162,6 @@ fn times(a: &Metric, b: &Metric) -> Metric {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::warning::Warning;
 

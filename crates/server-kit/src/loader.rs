@@ -102,7 +102,6 @@ fn loader_in(directory: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Programs that start each other, in a tree that is moved after its creation.

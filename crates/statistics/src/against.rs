@@ -229,7 +229,6 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures, start
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::metric::Metric;
     use rumba_results::record::{PhaseKind, Record};
 

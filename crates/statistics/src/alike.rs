@@ -40,7 +40,6 @@ pub fn called_as<'a>(results: &'a Results, names: &BTreeSet<String>) -> Cow<'a, 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::testing::{record, results};
 

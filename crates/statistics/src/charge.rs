@@ -293,7 +293,6 @@ fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::engine::Gauge;
     use rumba_engine_api::rate::Rate;
 

@@ -104,7 +104,6 @@ fn needed(noise: f64, change: f64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::metric::Metric;
     use rumba_results::record::Record;
 

@@ -29,7 +29,6 @@ fn others_percent(phase: &PhaseRecord) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::warning::Warning;
 
     use super::*;

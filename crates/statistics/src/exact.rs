@@ -214,7 +214,6 @@ fn choose(all: usize, some: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::testing::normal;
 

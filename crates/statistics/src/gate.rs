@@ -250,7 +250,6 @@ fn lost(base: &Figure, other: &Figure) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::comparison::Compared;
     use rumba_results::ratio::{Change, Ratio};
     use rumba_results::record::{PhaseKind, Status};

@@ -78,7 +78,6 @@ fn normal_quantile(p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::SeedableRng as _;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rumba_results::metric::Better;

@@ -209,7 +209,6 @@ pub fn discover<'a>(ratios: impl Iterator<Item = &'a mut Ratio>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::SeedableRng as _;
     use rand_xoshiro::Xoshiro256PlusPlus;
 

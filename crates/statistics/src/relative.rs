@@ -131,7 +131,6 @@ pub fn is_main(figures: &PhaseFigures, op: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::metric::Metric;
 
     use rumba_engine_api::engine::{EngineFacts, Family, Form};

@@ -207,7 +207,6 @@ fn throttled(record: &Record) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::check::Check;
     use rumba_engine_api::engine::{DEFERRED_BYTES, Gauge};
     use rumba_engine_api::limits::StorageLimit;

@@ -192,7 +192,6 @@ pub fn same_in(records: &[&Record], one: &str, other: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
     use rumba_results::claim::{Claim, Verdict};
     use rumba_results::comparison::Summary;

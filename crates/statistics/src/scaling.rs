@@ -106,7 +106,6 @@ fn mean_us(run: &PhaseFigures) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use rumba_results::comparison::{Figure, OpFigures};

@@ -278,7 +278,6 @@ fn of_percentiles(times: &Percentiles, percentile: Percentile) -> &Metric {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::{RngExt as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rumba_results::record::Backlog;

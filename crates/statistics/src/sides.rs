@@ -72,7 +72,6 @@ fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::comparison::Part;
     use rumba_results::metric::Metric;
     use rumba_results::ratio::Change;

@@ -97,7 +97,6 @@ pub fn figure(values: Vec<Metric>) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -169,7 +169,6 @@ fn drained(ratio: &Ratio, base: &Row, other: &Row, part: Part) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::claim::{Claim, Judgement, Verdict};
     use rumba_results::prices::{PRICED, Prices};
     use rumba_results::record::{PhaseKind, Record};

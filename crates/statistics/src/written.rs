@@ -64,7 +64,6 @@ fn fewest(mut kinds: Vec<WrittenKind>) -> (Vec<WrittenKind>, f64) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::engine::Gauge;
     use rumba_results::metric::Metric;
     use rumba_results::record::PhaseKind;

@@ -100,7 +100,6 @@ impl Retry {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::worker::block_on;
 
     use super::*;

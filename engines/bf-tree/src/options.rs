@@ -262,7 +262,6 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
 
     use super::*;

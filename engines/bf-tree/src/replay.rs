@@ -87,7 +87,6 @@ pub(crate) fn replay(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
     use bf_tree::{BfTree, Config, WalConfig};

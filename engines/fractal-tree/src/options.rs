@@ -152,7 +152,6 @@ pub fn compression_name(method: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
 
     use super::*;

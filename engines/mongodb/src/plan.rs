@@ -212,7 +212,6 @@ fn secantusdb(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::tests::config;
     use rumba_engine_api::setting::Value;

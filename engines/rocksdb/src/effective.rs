@@ -166,7 +166,6 @@ fn fields(text: &str) -> Option<BTreeMap<&str, &str>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const FILE: &str = "

@@ -116,7 +116,6 @@ impl Split {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn given(block_cache: Option<u64>, memtables: Option<u64>, memtable: Option<u64>) -> Given {

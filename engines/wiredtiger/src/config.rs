@@ -363,7 +363,6 @@ fn refused(name: &str, call: Call, why: String) -> SettingError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -183,7 +183,6 @@ pub fn call_of(name: &str) -> Call {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
     use super::*;

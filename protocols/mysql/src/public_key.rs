@@ -86,7 +86,6 @@ fn without_zeros(number: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn framed(tag: u8, content: &[u8]) -> Vec<u8> {

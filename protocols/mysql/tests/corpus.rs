@@ -1,6 +1,5 @@
 //! Runs the fuzz targets' seeds and mutations of them through the same entry functions, as a short version of fuzzing
 //! in every test run.
-#![allow(clippy::unwrap_used)]
 
 #[path = "../fuzz/entry.rs"]
 mod entry;

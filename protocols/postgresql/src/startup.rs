@@ -211,7 +211,6 @@ fn unproven(error: std::io::Error) -> PgError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn request(way: u32, rest: &[u8]) -> Vec<u8> {

@@ -184,7 +184,6 @@ impl Incoming {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::Write;
     use std::os::unix::net::UnixListener;
     use std::time::{Duration, Instant};

@@ -292,7 +292,6 @@ fn send_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection) -> io::Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::net::TcpListener;
     use std::os::unix::net::UnixListener;
     use std::rc::Rc;

@@ -1,4 +1,5 @@
 //! Whether an engine answers the workloads' operations like in-memory oracles.
+#![allow(clippy::unwrap_used)]
 
 use rumba_engine_api::engine::{Engine, EngineConfig, Family, Form, Schema, Session};
 use rumba_engine_api::workload::Workload;

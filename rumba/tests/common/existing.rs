@@ -1,5 +1,5 @@
 //! An existing server: a MariaDB for one test, run as a user would run it.
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::path::PathBuf;
 use std::process::Output;

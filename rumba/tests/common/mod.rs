@@ -1,5 +1,5 @@
 //! Shared code of the binary's tests.
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::borrow::BorrowMut;
 use std::ffi::OsStr;

@@ -1,5 +1,5 @@
 //! A rumba process that serves, and its clients.
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

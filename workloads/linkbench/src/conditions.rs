@@ -92,7 +92,6 @@ fn multiget(config: &Config) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use rumba_engine_api::setting::Value;
 

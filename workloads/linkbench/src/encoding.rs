@@ -243,7 +243,6 @@ pub fn count(id1: u64, link_type: u64, value: &[u8]) -> Result<LinkCount, Engine
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 

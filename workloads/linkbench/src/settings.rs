@@ -247,7 +247,6 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use rumba_engine_api::setting::Value;
 

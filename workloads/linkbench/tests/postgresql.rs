@@ -1,6 +1,5 @@
 //! The SQL adapter over a real PostgreSQL answers as the oracle does, and verification reads the index it claims to
 //! read.
-#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;

@@ -203,7 +203,6 @@ unsafe fn change(piece: Piece, old_bytes: usize, bytes: usize) -> Piece {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

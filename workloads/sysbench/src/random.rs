@@ -328,7 +328,6 @@ fn permuted(x: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use std::collections::HashSet;
 

@@ -98,7 +98,6 @@ fn check(driver: &str, options: &OptionSet, is_code: impl Fn(&str) -> bool, code
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::cli::options::Source;
 

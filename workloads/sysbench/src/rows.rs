@@ -185,7 +185,6 @@ impl RawRows {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A room with this many bytes after its head, as Lua makes it.

@@ -36,7 +36,6 @@ impl StableCString {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::ffi::CStr;
 
     use super::*;

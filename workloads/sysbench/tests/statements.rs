@@ -1,6 +1,5 @@
 //! The bundled scripts with a recorder in place of the API, in LuaJIT: their statements, and the checks of
 //! `scripts/statements.lua`.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 use mlua::Lua;
 

@@ -112,7 +112,6 @@ fn scans(config: &Config) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
     use rand::SeedableRng;

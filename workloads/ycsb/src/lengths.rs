@@ -127,7 +127,6 @@ fn buckets(words: &[&str]) -> Result<Vec<(usize, f64)>, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const LONGEST: usize = 65_535;

@@ -105,7 +105,6 @@ impl<S: Load> Worker for Loader<S> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
 
     use super::*;

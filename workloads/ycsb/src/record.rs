@@ -104,7 +104,6 @@ fn broken(bytes: &[u8], fields: usize) -> EngineError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn values(fields: std::ops::Range<usize>, letter: u8) -> Values {

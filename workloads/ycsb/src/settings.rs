@@ -243,7 +243,6 @@ fn test(settings: &Settings, letter: &str) -> Result<Test, SettingError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {

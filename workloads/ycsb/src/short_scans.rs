@@ -147,7 +147,6 @@ fn count_loaded(scans: Scans, kept: &mut [Missed]) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rand::SeedableRng;
     use rumba_engine_api::setting::Value;
     use rumba_workload_kit::{Random, below};

@@ -262,7 +262,6 @@ impl<S> Drop for Stream<S> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::future::Future;
 
     use rumba_engine_api::setting::Value;

@@ -355,7 +355,6 @@ impl Drop for Tally {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
 
     use super::*;

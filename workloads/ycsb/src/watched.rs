@@ -209,7 +209,6 @@ pub fn why_lost(clients: &[&Marks], first: u32, slot: usize, field: usize, found
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::setting::Value;
 
     use super::*;

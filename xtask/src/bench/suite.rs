@@ -109,7 +109,6 @@ fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2]) -> Result<Compared
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::cell::RefCell;
 
     use super::*;

@@ -129,7 +129,6 @@ fn changed(then: &[Claim], now: &[Claim]) -> Vec<Changed> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const CLAIM: &str =

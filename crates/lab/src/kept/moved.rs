@@ -31,7 +31,6 @@ pub fn name_again(directory: &Path, from: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

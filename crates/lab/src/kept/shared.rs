@@ -73,7 +73,6 @@ fn has_shared(mut fetch: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<b
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// A filesystem with a file of `extents` extents of a page, each with its flags.

@@ -138,7 +138,6 @@ fn seconds(trial: &TrialPlan, warmup_s: f64, age_s: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::path::Path;
 
     use super::*;

@@ -1,6 +1,5 @@
 //! The end of a run: every operation started or due before it is served and counted once, even over a slow or hanging
 //! server.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

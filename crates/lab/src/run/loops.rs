@@ -253,7 +253,6 @@ pub fn panicked(panic: &(dyn Any + Send)) -> EngineError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;

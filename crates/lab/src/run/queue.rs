@@ -229,7 +229,6 @@ pub fn share_of(seed: u64, number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::arrivals::RateShape;
 
     use super::*;

@@ -1,5 +1,4 @@
 //! Clients over connections, with a server that echoes.
-#![allow(clippy::unwrap_used)]
 
 use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};

@@ -1,5 +1,4 @@
 //! The guarantees that both drivers give their clients.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -71,7 +71,6 @@ pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineEr
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -79,7 +79,6 @@ fn climbed(text: &str) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -145,7 +145,6 @@ pub fn always(truth: &Truth) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::Scope;
     use super::super::language;
     use super::*;

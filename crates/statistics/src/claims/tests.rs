@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use rumba_results::comparison::Summary;
 use rumba_results::record::{PhaseKind, Record};
 

@@ -76,7 +76,6 @@ pub fn lost_while_slower(row: &ComparedRow, compared: &Compared) -> Option<Strin
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::gate::Found;
     use rumba_results::record::{OpStats, Record};
     use rumba_results::results::Results;

@@ -146,7 +146,6 @@ fn named(headlines: &[&Headline<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::metric::Metric;
     use rumba_results::record::{PhaseKind, Status};
     use rumba_results::results::Results;

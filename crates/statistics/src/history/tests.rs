@@ -1,5 +1,4 @@
 //! Tests of a history: in the order of versions, each step with its verdict.
-#![allow(clippy::unwrap_used)]
 
 use rumba_results::build::Build;
 use rumba_results::comparison::Part;

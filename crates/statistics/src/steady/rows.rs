@@ -82,7 +82,6 @@ fn changed(words: &str, change: [&Metric; 3]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::record::Interval;
 
     use super::*;

@@ -69,7 +69,6 @@ pub fn interval(trends: &[f64]) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_results::course::Settled;
 
     use super::*;

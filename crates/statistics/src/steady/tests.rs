@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::ops::RangeInclusive;
 
 use rumba_results::metric::Metric;

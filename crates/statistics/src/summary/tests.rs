@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use rumba_engine_api::acid::{Promise, Recovery};
 use rumba_engine_api::common::Durability;
 use rumba_engine_api::engine::{EngineFacts, Family, Form, Gauge};

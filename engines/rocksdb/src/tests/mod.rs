@@ -1,5 +1,4 @@
 //! Tests with the installed library.
-#![allow(clippy::unwrap_used)]
 
 mod background;
 mod durability;

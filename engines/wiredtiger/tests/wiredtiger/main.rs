@@ -1,5 +1,4 @@
 //! Tests of the engine with the real library.
-
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]

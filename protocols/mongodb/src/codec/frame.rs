@@ -103,7 +103,6 @@ pub fn unanswered(out: &mut [u8], at: usize) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn message() -> Vec<u8> {

@@ -92,7 +92,6 @@ pub fn first(command: &str, user: Option<&str>) -> DocumentBuf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn said(more: impl FnOnce(&mut rumba_engine_api::bson::Writer<'_>)) -> Hello {

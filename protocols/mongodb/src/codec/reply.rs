@@ -191,7 +191,6 @@ fn count(value: Value<'_>) -> Result<u64, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_engine_api::bson::DocumentBuf;
 
     use super::*;

@@ -1,5 +1,4 @@
 //! Tests against a server's side of RFC 5802, implemented here.
-#![allow(clippy::unwrap_used)]
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::Sha1;

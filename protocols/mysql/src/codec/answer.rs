@@ -194,7 +194,6 @@ pub fn counted(info: &[u8], name: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -175,7 +175,6 @@ pub fn put_length(out: &mut Vec<u8>, length: usize) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::codec::Reader;
 

@@ -367,7 +367,6 @@ pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -135,7 +135,6 @@ pub fn columns<'a>(body: &'a [u8], mut each: impl FnMut(Described<'a>)) -> Resul
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -206,7 +206,6 @@ fn timestamp(bytes: &[u8]) -> Option<DateTime> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn body(values: &[Option<&[u8]>]) -> Vec<u8> {

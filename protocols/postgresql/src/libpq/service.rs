@@ -76,7 +76,6 @@ fn settings(text: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -66,7 +66,6 @@ pub(super) fn quoted_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn written(param: Param<'_>, oid: u32) -> String {

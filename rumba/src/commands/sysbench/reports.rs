@@ -135,7 +135,6 @@ fn errors(clients: &[Arc<Counters>]) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use rumba_workload_sysbench::cli::OptionSet;
     use rumba_workload_sysbench::cli::options::Source;
 

@@ -1,5 +1,4 @@
 //! The published distributions, by fixed seeds.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::profile::Existing;

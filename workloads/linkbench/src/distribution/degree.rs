@@ -80,7 +80,6 @@ impl Degrees {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const N: u64 = 1_000_000_000;

@@ -109,7 +109,6 @@ fn fill_random(bytes: &mut [u8], from: u8, range: u64, random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use rand::SeedableRng;
     use std::io::Write;

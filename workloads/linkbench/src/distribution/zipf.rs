@@ -42,7 +42,6 @@ impl Access {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use rand::SeedableRng;
 

@@ -1,5 +1,4 @@
 //! Loaders that stand in each other's way.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::graph::{IndexStep, Node};

@@ -1,5 +1,4 @@
 //! Clients write a graph in memory, which is then damaged like by a kill.
-#![allow(clippy::unwrap_used)]
 
 use std::fs::File;
 use std::io::Seek;

@@ -1,5 +1,4 @@
 //! The operations that a client draws, with fixed seeds.
-#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};

@@ -111,7 +111,6 @@ fn test(settings: &Settings, name: &str, script: &str, more: &str) -> Test {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn requested(given: &[(&str, &str)]) -> Result<Vec<Test>, SettingError> {

@@ -335,7 +335,6 @@ fn text_of(script: &str, required: &[PathBuf]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use rumba_engine_api::setting::{Kind, Value};
 

@@ -1,5 +1,4 @@
 //! The loaders' shared state, and indexes that cannot be built at once or at all.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
