@@ -91,9 +91,6 @@ pub trait Acid: Send + Sync {
 
     /// A client of the operation mix that appends its commits to `ledger`, a file outside the data volume. Each commit
     /// is in the file before the client continues, and survives the death of the client's process.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn recorded(
         &self,
         session: Session,
@@ -104,8 +101,5 @@ pub trait Acid: Send + Sync {
 
     /// Looks for every acknowledged transaction of the ledger and checks the data. Call
     /// [`crate::workload::Bound::restore`] first, with the state from before the ledger began.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError>;
 }

@@ -36,9 +36,6 @@ impl CpuSet {
 }
 
 /// Reads a value that names CPUs: `"0"`, `"0-1"`, `"0,2-3"`, or a single number.
-///
-/// # Errors
-/// The expected form.
 pub fn parse_cpus(key: &str, value: &Value) -> Result<CpuSet, SettingError> {
     let cpus = match value {
         Value::Int(cpu) => cpu.to_string().parse(),

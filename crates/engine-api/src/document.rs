@@ -128,9 +128,6 @@ pub trait DocumentSession: Send {
     fn has_transactions(&self) -> bool;
 
     /// Starts a command. After [`EngineError::CutOff`] nothing is under way.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError>;
 
     /// Takes the answer to the command in progress, calling `visit` with each document. A document with an intact
@@ -138,9 +135,6 @@ pub trait DocumentSession: Send {
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done, EngineError>>;
 
     /// Runs a command in the words of the server, such as one that makes an index, and blocks until it is done.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn run(&mut self, command: Document<'_>) -> Result<(), EngineError>;
 }
 

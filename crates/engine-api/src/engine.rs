@@ -400,9 +400,6 @@ pub trait Engine: Send + Sync {
 
     /// Creates a new instance in an existing, empty directory. At the end, the files in its directory [`KEPT`] are
     /// copied to the results even if the trial failed. These are a server's configuration and log, never a password.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError>;
 
     /// Removes what a killed trial has left on an existing server, if it has left anything. The password is where a run
@@ -453,9 +450,6 @@ pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
 /// All sessions are dropped before [`Instance::close`].
 pub trait Instance: Send + Sync {
     /// A new session.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn session(&self) -> Result<Session, EngineError>;
 
     /// The most sessions that clients can have now; `None` for no limit.
@@ -466,16 +460,10 @@ pub trait Instance: Send + Sync {
     /// Brings the instance to the state in which reads after a load are
     /// representative (facts: compaction waited for, memtable flushed,
     /// checkpoint written, statistics gathered). May take minutes, and may do more than [`Instance::drain`].
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn settle(&self) -> Result<(), EngineError>;
 
     /// Completes the engine's deferred work and no more: it writes dirty pages and finishes what the engine's own
     /// triggers demand. [`Instance::debt`] reports the rest below the triggers, and [`DEFERRED_BYTES`] estimates it.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn drain(&self) -> Result<(), EngineError>;
 
     /// Deferred work so far, as gauges. An empty list means that the engine defers nothing or does not count it
@@ -525,9 +513,6 @@ pub trait Instance: Send + Sync {
     }
 
     /// Closes it cleanly.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn close(self: Box<Self>) -> Result<(), EngineError>;
 }
 

@@ -80,15 +80,9 @@ impl Batch {
 /// once its buffers have grown.
 pub trait KvSession: Send {
     /// Reads one value into `value` (cleared first); false when the key is absent.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
 
     /// Reads many keys; `visit` is called with the position of each key that exists, in order.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn multi_get(
         &mut self,
         space: SpaceId,
@@ -105,9 +99,6 @@ pub trait KvSession: Send {
     }
 
     /// Visits the entries of a range in key order; returns how many were visited.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn scan(
         &mut self,
         space: SpaceId,
@@ -159,15 +150,9 @@ pub trait KvSession: Send {
     fn commit(&mut self) -> Result<(), EngineError>;
 
     /// Undoes the transaction; does nothing when there is none.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn rollback(&mut self) -> Result<(), EngineError>;
 
     /// Loads new rows that no other session touches, the fastest way that keeps the instance's durability.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         self.begin()?;
         for (space, key, value) in batch.iter() {

@@ -147,9 +147,6 @@ impl Limits {
 }
 
 /// Reads the value of `limits.memory`: `"1GiB"`, or a number of bytes.
-///
-/// # Errors
-/// The expected form.
 pub fn parse_memory(value: &Value) -> Result<u64, SettingError> {
     const KEY: &str = "limits.memory";
     let bytes = match value {

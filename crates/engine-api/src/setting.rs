@@ -231,9 +231,6 @@ impl<Text: AsRef<str>> SettingInfo<Text> {
     }
 
     /// Checks one value against this setting's kind.
-    ///
-    /// # Errors
-    /// The expected form.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
         let name = self.name.as_ref();
         let wrong = |expected: String| {

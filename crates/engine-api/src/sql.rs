@@ -225,23 +225,14 @@ pub trait SqlSession: Send {
 
     /// Starts a prepared statement. After [`EngineError::CutOff`], the answers that are still owed are void once
     /// something is submitted.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError>;
 
     /// Starts the loading of rows, whose values follow each other row by row.
     /// All or none are loaded, given a transaction around it.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError>;
 
     /// Starts a statement without parameters that was not prepared. Its rows hold the engine's text form of their
     /// values: text, bytes and NULL. Some engines return truth values as whole numbers.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn submit_text(&mut self, sql: &str) -> Result<(), EngineError>;
 
     /// As [`SqlSession::submit_text`], of a text that need not be UTF-8.
@@ -272,9 +263,6 @@ pub trait SqlSession: Send {
     fn reread(&mut self, _statement: Statement, _raw: &[u8], _visit: Visit<'_>) {}
 
     /// Runs statements without parameters or rows, such as the schema.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn run(&mut self, sql: &str) -> Result<(), EngineError>;
 }
 
@@ -310,9 +298,6 @@ impl dyn SqlSession + '_ {
     }
 
     /// Waits for the answer to the first submitted statement.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer, EngineError>> {
         poll_fn(|context| self.poll_answer(context, visit))
     }

@@ -7,9 +7,6 @@ use std::time::Duration;
 
 /// Parses a size in bytes: a number with an optional unit. The unit is `B`, or one of k, M, G, T in any case, which may be
 /// followed by `B` or `iB`. All units are powers of 1024.
-///
-/// # Errors
-/// A sentence with the expected form.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -35,9 +32,6 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a duration: a number and one of `us`, `ms`, `s`, `m`, `h`.
-///
-/// # Errors
-/// A sentence with the expected form.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());

@@ -241,16 +241,10 @@ pub trait Bound: Send + Sync {
     fn conditions(&self) -> Vec<(String, String)>;
 
     /// Creates what [`Schema::BySession`] stands for; nothing for other families.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError>;
 
     /// A loader of a stage; it ends when the stage's work is used up. The
     /// stage's work is shared by all loaders made from this value.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn loader(
         &self,
         stage: usize,
@@ -287,9 +281,6 @@ pub trait Bound: Send + Sync {
     fn restore(&self, state: &State) -> Result<(), EngineError>;
 
     /// A client of the operation mix.
-    ///
-    /// # Errors
-    /// Any error from the engine.
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError>;
 
     /// Proves that the data is consistent after the run; and after the load, if [`Bound::verifies_load`].

@@ -87,9 +87,6 @@ fn elsewhere(child: &dyn Fn() -> io::Result<Command>, order: &Order) -> io::Resu
 }
 
 /// Reads an order from standard input and answers on standard output.
-///
-/// # Errors
-/// When reading or writing fails.
 pub fn serve(registry: &Registry) -> io::Result<()> {
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
     println!("{}", serde_json::to_string(&here(registry, &order))?);

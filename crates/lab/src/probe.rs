@@ -94,9 +94,6 @@ fn elsewhere(
 }
 
 /// Reads a configuration from standard input and answers on standard output.
-///
-/// # Errors
-/// When reading or writing fails.
 pub fn serve(registry: &Registry) -> io::Result<()> {
     let Request { config, parent } = serde_json::from_reader(io::stdin().lock())?;
     end_with(parent)?;

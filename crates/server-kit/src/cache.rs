@@ -26,9 +26,6 @@ const OF_ALL: &str = "/var/cache/rumba";
 
 /// The directory for servers that run as another user. It is `RUMBA_CACHE` if set, else a public directory if root
 /// installs, else [`root`].
-///
-/// # Errors
-/// See [`root`].
 pub fn root_for_others() -> Result<PathBuf, EngineError> {
     let is_set = env::var_os("RUMBA_CACHE").is_some_and(|value| !value.is_empty());
     if is_set || !rustix::process::geteuid().is_root() {
@@ -38,27 +35,18 @@ pub fn root_for_others() -> Result<PathBuf, EngineError> {
 }
 
 /// Creates a directory and its parents, readable for all users.
-///
-/// # Errors
-/// The system's error.
 pub fn make_public(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
 /// Makes a directory and its contents readable for all users, and executable where the owner may execute.
-///
-/// # Errors
-/// The system's error.
 pub fn open_to_all(path: &Path) -> io::Result<()> {
     change_modes(path, &|mode| mode | if mode & 0o100 != 0 { 0o555 } else { 0o444 })
 }
 
 /// Removes setuid and setgid bits from all programs in a directory. Packages contain such programs, and system upgrades
 /// do not reach these copies.
-///
-/// # Errors
-/// The system's error.
 pub fn take_privileges(path: &Path) -> io::Result<()> {
     change_modes(path, &|mode| mode & 0o777)
 }
@@ -184,18 +172,12 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a directory and its parents, accessible to its owner only.
-///
-/// # Errors
-/// The system's error.
 pub fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Copies a directory with its contents, and shares blocks if the file system can.
-///
-/// # Errors
-/// The system's error.
 pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     make_private(to)?;
     for entry in fs::read_dir(from)? {

@@ -8,9 +8,6 @@ use rumba_engine_api::error::EngineError;
 use crate::failure::{full_or_failed, last_lines};
 
 /// Runs a command to its end and returns its output.
-///
-/// # Errors
-/// The command's error output.
 pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, EngineError> {
     let mut text = String::new();
     progress_of(command, what, &mut |line| {
@@ -21,9 +18,6 @@ pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, En
 }
 
 /// Runs a command to its end and passes on each line as it is printed.
-///
-/// # Errors
-/// The command's error output.
 pub fn progress_of(
     command: &mut Command,
     what: &'static str,

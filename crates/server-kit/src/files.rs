@@ -13,9 +13,6 @@ const SOCKET_PATH_MAX: usize = 107;
 
 /// Writes a file that only its owner may read, and replaces an existing one. The directory may belong to a server's
 /// user, who could have placed a symbolic link to a file of root's.
-///
-/// # Errors
-/// The system's error.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let new = path.with_file_name(format!(".{name}.new"));
@@ -29,9 +26,6 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Generates a password of 128 bits.
-///
-/// # Errors
-/// The system's error.
 pub fn password() -> io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -40,18 +34,12 @@ pub fn password() -> io::Result<String> {
 }
 
 /// A port that was free a moment ago.
-///
-/// # Errors
-/// The system's error.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// A path to the named socket in a directory that is short enough for a socket's address, and the descriptor that must
 /// stay open for it.
-///
-/// # Errors
-/// The system's error.
 pub fn short_socket(directory: &Path, name: &str) -> io::Result<(PathBuf, Option<OwnedFd>)> {
     let path = directory.join(name);
     if path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX {

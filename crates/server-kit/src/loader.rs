@@ -40,9 +40,6 @@ impl Loader {
 /// Wraps every program in a directory of the tree so that it runs with the tree's own loader and libraries. This is for
 /// programs that start each other. The program is renamed to `NAME.bin`, and `NAME` becomes a script that finds the
 /// tree relative to itself. Trees without a loader stay unchanged.
-///
-/// # Errors
-/// The system's error.
 pub fn wrap_programs(tree: &Path, directory: &Path) -> io::Result<()> {
     let (Some(Loader { program: Some(loader), libraries }), Ok(below)) =
         (Loader::of(tree), directory.strip_prefix(tree))

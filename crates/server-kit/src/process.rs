@@ -185,9 +185,6 @@ pub struct Process {
 
 impl Process {
     /// Starts a server. The calling thread must live as long as the server is needed.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn start(command: &mut Command, signals: Signals) -> io::Result<Self> {
         dies_with_us(command, signals.abort);
         Ok(Self { child: command.spawn()?, signals })

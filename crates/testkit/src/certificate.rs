@@ -6,18 +6,12 @@ use std::process::Command;
 use crate::process::output_of;
 
 /// An authority's certificate and its key: `NAME.pem` and `NAME.key` in this directory.
-///
-/// # Panics
-/// openssl refuses; the panic has its message.
 pub fn of_authority(dir: &Path, name: &str) -> [PathBuf; 2] {
     self_signed(dir, name, "test authority", &[])
 }
 
 /// A self-signed certificate of a server at 127.0.0.1, which signs no other, and its key: `server.pem` and `server.key`
 /// in this directory.
-///
-/// # Panics
-/// openssl refuses; the panic has its message.
 pub fn of_server(dir: &Path) -> [PathBuf; 2] {
     self_signed(dir, "server", "test server", &["subjectAltName=IP:127.0.0.1", "basicConstraints=critical,CA:FALSE"])
 }

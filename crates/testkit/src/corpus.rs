@@ -19,9 +19,6 @@ impl Random {
 }
 
 /// The seeds of a fuzz target of the crate in this directory, ordered by their names.
-///
-/// # Panics
-/// There are no seeds.
 pub fn seeds(directory: &str, target: &str) -> Vec<(String, Vec<u8>)> {
     let directory = Path::new(directory).join("fuzz/corpus").join(target);
     let entries = std::fs::read_dir(&directory).expect("a corpus");

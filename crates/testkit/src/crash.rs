@@ -110,9 +110,6 @@ impl Writer {
 
 /// The writer of a key-value engine: it commits each row to the first key space and to the last. Does nothing without a
 /// request.
-///
-/// # Panics
-/// The engine refuses.
 pub fn commit_until_killed(engine: &dyn Engine) {
     let Some(writer) = Writer::requested() else { return };
     let instance = engine.open(&writer.dir, &writer.config, Schema::KeyValue(&SPACES)).expect("to open");

@@ -31,9 +31,6 @@ fn key(row: u64) -> [u8; 8] {
 /// Commits rows of 3000 bytes until an error, whose transaction is left to be rolled back. Returns the error and the
 /// number of committed rows. A conflict does not count: a cache full of dirty pages causes one, and eviction makes room
 /// in it.
-///
-/// # Panics
-/// There is room for a million.
 pub fn fill(session: &mut dyn KvSession) -> (EngineError, u64) {
     let mut rows = 0;
     while rows < 1_000_000 {
@@ -131,9 +128,6 @@ pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u3
 
 /// In that process, fills the directory with the instance that `open` makes in it, and prints how that ended. Elsewhere
 /// it does nothing.
-///
-/// # Panics
-/// The durability is missing.
 pub fn fill_and_close(open: impl FnOnce(&Path, Durability) -> Box<dyn Instance>) {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
     let reported = std::env::var(DURABILITY).expect("a durability");

@@ -92,9 +92,6 @@ pub struct WorkRequest {
 }
 
 /// The request; `None` outside of a count.
-///
-/// # Panics
-/// The number of operations is not a number.
 pub fn requested() -> Option<WorkRequest> {
     let directory = std::env::var_os(DIRECTORY)?.into();
     let operations = std::env::var(OPERATIONS).ok()?.parse().expect("a number of operations");

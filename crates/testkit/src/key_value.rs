@@ -25,9 +25,6 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 type Map = BTreeMap<(SpaceId, Vec<u8>), Vec<u8>>;
 
 /// A session of an instance.
-///
-/// # Panics
-/// The engine refuses, or the session is not a key-value session.
 pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
     match instance.session().expect("a session") {
         Session::Kv(session) => session,
@@ -36,9 +33,6 @@ pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
 }
 
 /// Commits one row.
-///
-/// # Panics
-/// The engine refuses.
 pub fn put(session: &mut dyn KvSession, space: SpaceId, key: &[u8], value: &[u8]) {
     session.begin().expect("to begin");
     session.put(space, key, value).expect("to put");
@@ -46,9 +40,6 @@ pub fn put(session: &mut dyn KvSession, space: SpaceId, key: &[u8], value: &[u8]
 }
 
 /// A row's value.
-///
-/// # Panics
-/// The engine refuses, or leaves a value although the row is missing.
 pub fn get(session: &mut dyn KvSession, space: SpaceId, key: &[u8]) -> Option<Vec<u8>> {
     let mut value = b"left over".to_vec();
     let found = session.get(space, key, &mut value).expect("to get");
@@ -57,9 +48,6 @@ pub fn get(session: &mut dyn KvSession, space: SpaceId, key: &[u8]) -> Option<Ve
 }
 
 /// The rows of a range.
-///
-/// # Panics
-/// The engine refuses, or miscounts them.
 pub fn scan(session: &mut dyn KvSession, space: SpaceId, from: &[u8], to: &[u8], limit: usize) -> Rows {
     let mut rows = Vec::new();
     let visit = &mut |key: &[u8], value: &[u8]| rows.push((key.to_vec(), value.to_vec()));

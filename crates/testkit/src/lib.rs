@@ -16,7 +16,7 @@
 //!
 //! With `#[each(list)]` below it, a test runs for each entry of a list, as [`Each`] describes.
 //!
-//! The modules hold the shared code of tests in several crates.
+//! The modules hold the shared code of tests in several crates. It panics if the system or an engine refuses.
 
 #![deny(missing_docs)]
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.

@@ -47,9 +47,6 @@ impl Installed {
     }
 
     /// Starts the server with these options, in addition to those that keep it in its directory.
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start(self, options: &[String]) -> MariaDb {
         let child = Mutex::new(spawn(self.dir.path(), options));
         let server = MariaDb { child, options: options.to_vec(), dir: self.dir };
@@ -67,9 +64,6 @@ pub struct MariaDb {
 
 impl MariaDb {
     /// Starts one with these options, such as `--max-connections=20`.
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         Installed::new().start(&options)
@@ -94,27 +88,18 @@ impl MariaDb {
     }
 
     /// Kills it as a crash would.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn kill(&self) {
         let mut child = self.child();
         child.kill().and_then(|()| child.wait()).expect("to kill the server");
     }
 
     /// Ends it as an administrator would.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn end(&self) {
         self.signal(Signal::TERM);
         self.child().wait().expect("the server's end");
     }
 
     /// Starts it again in its place, after [`MariaDb::kill`] or [`MariaDb::end`].
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start_again(&self) {
         *self.child() = spawn(self.dir.path(), &self.options);
         self.wait();

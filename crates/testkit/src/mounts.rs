@@ -26,9 +26,6 @@ impl Tmpfs {
     }
 
     /// One with these options, such as `size=24m,nr_inodes=64`, on a directory that is made for it.
-    ///
-    /// # Panics
-    /// As above.
     pub fn at(point: &Path, options: &str) -> Self {
         make_directory(point);
         let words = ["-t", "tmpfs", "-o", options, "rumba-test"].map(OsStr::new);
@@ -60,9 +57,6 @@ impl LoopDevice {
     }
 
     /// One with this many MiB, on a directory that is made for it; its image is next to it.
-    ///
-    /// # Panics
-    /// As above.
     pub fn at(point: &Path, mebibytes: u64) -> Self {
         Self::with(point, mebibytes, &[], "loop")
     }
@@ -84,9 +78,6 @@ impl LoopDevice {
     }
 
     /// Blocks all writes to it until the returned value is dropped; writers wait.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn freeze(&self) -> Frozen<'_> {
         run("fsfreeze", &["--freeze".as_ref()], self.path()).unwrap_or_else(|error| panic!("{error}"));
         Frozen(self)
@@ -104,9 +95,6 @@ impl Drop for Frozen<'_> {
 }
 
 /// Fills the file system of a directory to its last byte.
-///
-/// # Panics
-/// There is no room for a file's name.
 pub fn fill(directory: &Path) {
     let mut ballast = File::create(directory.join("ballast")).expect("a file");
     for size in [1 << 20, 4096] {

@@ -34,9 +34,6 @@ pub struct PostgreSql {
 impl PostgreSql {
     /// Starts one with these settings: `max_connections=20`. All users may connect over the socket. The lines of `hba`
     /// decide whether TCP connections need a password.
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start(options: &[&str], hba: &[&str]) -> Self {
         let identity = identity();
         let dir = tempfile::Builder::new().prefix("rumba-pg-").tempdir_in(place(identity)).expect("a directory");
@@ -91,9 +88,6 @@ impl PostgreSql {
     }
 
     /// Starts a program as the server's user, with the server's log. It is killed when this process ends.
-    ///
-    /// # Panics
-    /// It cannot be started.
     pub fn start_program(&self, program: &str, argument: &Path) -> Child {
         let mut command = command_as(Path::new(program), self.identity);
         command.arg(argument).stdout(Stdio::null()).stderr(private_log(self.dir.path()));
@@ -102,9 +96,6 @@ impl PostgreSql {
 
     /// Kills it as a crash would, with its processes that serve clients, which could otherwise answer once more before
     /// they notice. The next start removes the remains.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn kill(&self) {
         let mut child = self.child();
         let serving = children(child.id());
@@ -116,9 +107,6 @@ impl PostgreSql {
     }
 
     /// Starts it again in its place after [`PostgreSql::kill`].
-    ///
-    /// # Panics
-    /// It does not start.
     pub fn start_again(&self) {
         // The processes that served clients end on their own, each in its own time, so wait for them.
         let since = Instant::now();

@@ -10,9 +10,6 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 /// This binary again, with only one of its ignored tests: `crash::commit_until_killed`. It prints the test's output.
 /// With an unknown name it does nothing, and ends well.
-///
-/// # Panics
-/// The path of this program is unknown.
 pub fn with_test(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
@@ -20,9 +17,6 @@ pub fn with_test(test: &str) -> Command {
 }
 
 /// Runs a program to its end; returns its output.
-///
-/// # Panics
-/// It cannot be run, or does not end well; the panic has its error output.
 pub fn output_of(command: &mut Command) -> Vec<u8> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -33,9 +27,6 @@ pub fn output_of(command: &mut Command) -> Vec<u8> {
 
 /// Starts a process that gets a signal when this one ends, for any reason. The kernel watches the thread that started
 /// it, so that thread must never end.
-///
-/// # Panics
-/// It cannot be started.
 pub fn bound(mut command: Command, signal: Signal) -> Child {
     let name = command.get_program().to_string_lossy().into_owned();
     let (started, child) = mpsc::channel();
@@ -59,9 +50,6 @@ pub fn bound(mut command: Command, signal: Signal) -> Child {
 /// Writes an executable program, through another process. If this process had the file open for writing, each process
 /// that a parallel test starts would keep it open for a moment. A file that is open for writing cannot be executed
 /// (ETXTBSY).
-///
-/// # Panics
-/// It cannot be written.
 pub fn executable(bytes: &[u8], at: &Path) {
     let mut install = Command::new("install");
     let mut child =

@@ -33,9 +33,6 @@ pub fn program() -> PathBuf {
 
 impl SecantusDb {
     /// Starts a new one with these arguments: `--standalone`.
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start(arguments: &[&str]) -> Self {
         let own = tempfile::Builder::new().prefix("rumba-secantusdb-").tempdir().expect("a directory");
         let mut server = Self::start_in(own.path(), arguments);
@@ -44,9 +41,6 @@ impl SecantusDb {
     }
 
     /// Starts one on the data that another has left in a directory.
-    ///
-    /// # Panics
-    /// It does not start; the panic has its log.
     pub fn start_in(dir: &Path, arguments: &[&str]) -> Self {
         let port =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
@@ -58,18 +52,12 @@ impl SecantusDb {
     }
 
     /// Starts it again in its place after [`SecantusDb::kill`].
-    ///
-    /// # Panics
-    /// It does not start.
     pub fn start_again(&mut self) {
         self.child = spawn(command(&self.dir, self.port, &self.arguments));
         self.wait();
     }
 
     /// Stops it cleanly: all acknowledged writes are on disk.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn stop(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("to stop the server");
         self.child.wait().expect("to wait for the server");
@@ -81,9 +69,6 @@ impl SecantusDb {
     }
 
     /// Kills it as a crash would.
-    ///
-    /// # Panics
-    /// The system refuses.
     pub fn kill(&mut self) {
         self.child.kill().and_then(|()| self.child.wait()).expect("to kill the server");
     }

@@ -8,9 +8,6 @@ use rumba_engine_api::worker::block_on;
 pub type Values = Vec<Vec<u8>>;
 
 /// Runs a statement; its rows have this many columns as bytes.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn fetch(
     session: &mut dyn SqlSession,
     statement: Statement,
@@ -22,9 +19,6 @@ pub fn fetch(
 }
 
 /// Receives an answer; its rows have this many columns as bytes.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
     let mut rows = Vec::new();
     let answer = block_on(session.answer(&mut |row| {
@@ -34,9 +28,6 @@ pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, V
 }
 
 /// Runs a statement and returns its rows' first columns as integers.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineError> {
     let statement = session.prepare(sql)?;
     session.submit(statement, &[])?;
@@ -46,9 +37,6 @@ pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineE
 }
 
 /// Loads rows.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn load(session: &mut dyn SqlSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
     block_on(session.load_rows(rows, values))
 }

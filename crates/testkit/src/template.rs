@@ -9,9 +9,6 @@ use crate::process::output_of;
 
 /// Provides at `to`, which must not exist yet, the directory that `make` creates there, or a copy of an earlier one
 /// with the same key. The key has the program's ([`key`]), and all other parameters that distinguish the result.
-///
-/// # Panics
-/// It cannot be copied.
 pub fn provide(key: &str, to: &Path, make: impl FnOnce()) {
     let template = home().join(key);
     if template.is_dir() {
@@ -26,9 +23,6 @@ pub fn provide(key: &str, to: &Path, make: impl FnOnce()) {
 }
 
 /// A key for a program's result: its size and time distinguish it from another version.
-///
-/// # Panics
-/// There is no such program.
 pub fn key(name: &str, program: &Path) -> String {
     let file = fs::metadata(program).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     format!("{name}-{}-{}", file.size(), file.mtime())

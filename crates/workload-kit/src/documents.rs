@@ -23,17 +23,11 @@ impl CountedDocuments {
     }
 
     /// Runs a command of the server that is not part of the measured load.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub fn run(&mut self, command: rumba_engine_api::bson::Document<'_>) -> Result<(), EngineError> {
         self.session.run(command)
     }
 
     /// Runs a command to its end.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     #[inline]
     pub fn execute(
         &mut self,
@@ -49,9 +43,6 @@ impl CountedDocuments {
     }
 
     /// Runs a command that returns no documents.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub async fn change(&mut self, command: Command<'_>) -> Result<Done, EngineError> {
         self.execute(command, &mut |_| {}).await
     }
@@ -62,9 +53,6 @@ impl CountedDocuments {
     }
 
     /// Begins a transaction if the server has transactions; without them, each command takes effect alone.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub async fn begin(&mut self) -> Result<(), EngineError> {
         if self.session.has_transactions() { self.change(Command::Begin).await.map(drop) } else { Ok(()) }
     }

@@ -90,9 +90,6 @@ impl Transactions {
     ///
     /// All other statements of a transaction wait for the one before them. After a deadlock the server has ended the
     /// transaction, and later statements would be applied alone.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub async fn begin_with(
         &mut self,
         first: impl FnOnce(&mut dyn SqlSession) -> Result<(), EngineError>,

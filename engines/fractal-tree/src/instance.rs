@@ -23,9 +23,6 @@ pub struct FractalTreeInstance {
 
 impl FractalTreeInstance {
     /// Opens an environment with a tree for each key space, and creates the trees if it is new.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open(
         library: &Arc<Library>,
         dir: &Path,

@@ -79,25 +79,16 @@ impl Control {
     }
 
     /// Runs an idempotent command.
-    ///
-    /// # Errors
-    /// See [`MongoError`].
     pub fn fetch(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
         self.again(|admin| admin.run(database, command))
     }
 
     /// Runs an administrative command without arguments.
-    ///
-    /// # Errors
-    /// See [`MongoError`].
     pub fn reported(&mut self, command: &str) -> Result<DocumentBuf, MongoError> {
         self.fetch(ADMIN, DocumentBuf::of(|of| of.small(command, 1)).get())
     }
 
     /// The names of a database's collections.
-    ///
-    /// # Errors
-    /// See [`MongoError`].
     pub fn collections(&mut self, database: &str) -> Result<Vec<String>, MongoError> {
         let command = DocumentBuf::of(|of| {
             of.small("listCollections", 1);

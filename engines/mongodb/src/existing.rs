@@ -39,9 +39,6 @@ const NAP: Duration = Duration::from_millis(100);
 const CALL: &str = "database on the server";
 
 /// Connects, and returns an error that names the remedy.
-///
-/// # Errors
-/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let remedy = match &error {
@@ -56,9 +53,6 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 }
 
 /// Refuses a server that takes no writes, and a database with contents that rumba did not create.
-///
-/// # Errors
-/// The obstacle and its remedy.
 pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
     if !control.is_writable() {
         let remedy = "name the primary of the replica set, or a router";
@@ -150,9 +144,6 @@ pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<He
 }
 
 /// Removes what a killed trial has left in a database.
-///
-/// # Errors
-/// See [`take`] and [`give_back`].
 pub fn clean(target: &Target, control: &mut Control, database: &str) -> Result<(), EngineError> {
     let _held = take(target, control, database)?;
     let names = control.collections(database).map_err(failed(CALL))?;
@@ -176,9 +167,6 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineErr
 }
 
 /// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
-///
-/// # Errors
-/// The server's error.
 pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineError> {
     let mut names = control.collections(database).map_err(failed(CALL))?;
     names.sort_by_key(|name| name == MARKER);

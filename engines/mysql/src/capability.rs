@@ -100,9 +100,6 @@ impl Capabilities {
     }
 
     /// Reads the capabilities of a running server.
-    ///
-    /// # Errors
-    /// The server's error.
     pub fn fetch(admin: &mut Admin) -> Result<Self, WireError> {
         let version_text = first(&admin.query("SELECT VERSION()")?);
         let brand = if version_text.to_ascii_lowercase().contains("mariadb") { Brand::MariaDb } else { Brand::MySql };
@@ -265,9 +262,6 @@ fn first(rows: &Rows) -> String {
 }
 
 /// The global variables and their values.
-///
-/// # Errors
-/// The server's error.
 pub fn global_variables(admin: &mut Admin) -> Result<BTreeMap<String, String>, WireError> {
     let rows = admin.query("SHOW GLOBAL VARIABLES")?.rows;
     Ok(rows

@@ -78,9 +78,6 @@ impl Control {
 
 /// Locks a schema against other trials while this connection lives. Returns false if another trial holds the lock and
 /// keeps it for `patience`.
-///
-/// # Errors
-/// The server's error.
 pub fn hold(admin: &mut dyn Request, schema: &str, patience: Duration) -> Result<bool, WireError> {
     // Servers hash or truncate longer lock names.
     let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));

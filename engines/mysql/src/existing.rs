@@ -42,9 +42,6 @@ fn failed(error: WireError) -> EngineError {
 }
 
 /// Connects, and returns an error that names the remedy.
-///
-/// # Errors
-/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let remedy = match &error {

@@ -19,9 +19,6 @@ const MARK: &str = "names the tables that rumba may drop";
 const COLUMNS: [&str; 3] = ["id", "schema_name", "table_name"];
 
 /// Whether the table of the marker's name is the marker, judged by its comment and its columns.
-///
-/// # Errors
-/// The server's error.
 pub fn is_mark(admin: &mut dyn Request, schema: &str) -> Result<bool, WireError> {
     let condition = format!("TABLE_SCHEMA = {} AND TABLE_NAME = '{MARKER}'", text(schema));
     let says = firsts(admin, &format!("SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE {condition}"))?;
@@ -31,9 +28,6 @@ pub fn is_mark(admin: &mut dyn Request, schema: &str) -> Result<bool, WireError>
 }
 
 /// Creates the marker in a schema. `made_schema` says whether the trial created the schema.
-///
-/// # Errors
-/// The server's error.
 pub fn create(admin: &mut dyn Request, schema: &str, made_schema: bool) -> Result<(), WireError> {
     // Names are bytes here, because the schema's character set may lack some of their characters.
     admin.fetch(&format!(
@@ -57,9 +51,6 @@ fn add(admin: &mut dyn Request, schema: &str, of: &str, table: &str) -> Result<(
 
 /// Records a table that is about to be created. A table that exists already is not recorded, because the trial did not
 /// create it, or has recorded it before.
-///
-/// # Errors
-/// The server's error.
 pub fn record(admin: &mut dyn Request, schema: &str, table: &TableName) -> Result<(), WireError> {
     let of = table.schema.as_deref().unwrap_or(schema);
     let condition = format!("TABLE_SCHEMA = {} AND TABLE_NAME = {}", text(of), text(&table.table));
@@ -68,9 +59,6 @@ pub fn record(admin: &mut dyn Request, schema: &str, table: &TableName) -> Resul
 }
 
 /// Whether the marker says that a trial created the schema.
-///
-/// # Errors
-/// The server's error.
 pub fn made_schema(admin: &mut dyn Request, schema: &str) -> Result<bool, WireError> {
     let sql = format!("SELECT 1 FROM {} WHERE table_name = ''", marker_in(schema));
     Ok(!firsts(admin, &sql)?.is_empty())
@@ -78,9 +66,6 @@ pub fn made_schema(admin: &mut dyn Request, schema: &str) -> Result<bool, WireEr
 
 /// The tables that the marker names, each with its schema and quoted. The newest comes first, because it may refer to
 /// older ones.
-///
-/// # Errors
-/// The server's error.
 pub fn tables(admin: &mut dyn Request, schema: &str) -> Result<Vec<String>, WireError> {
     let sql =
         format!("SELECT schema_name, table_name FROM {} WHERE table_name <> '' ORDER BY id DESC", marker_in(schema));

@@ -15,9 +15,6 @@ pub fn text(value: &str) -> String {
 }
 
 /// The first column of each row.
-///
-/// # Errors
-/// The server's error.
 pub fn firsts(admin: &mut dyn Request, sql: &str) -> Result<Vec<String>, WireError> {
     Ok(admin.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }

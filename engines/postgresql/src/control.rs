@@ -55,9 +55,6 @@ impl Control {
 
     /// Runs one idempotent statement and returns its rows. After a lost connection it is unknown whether the statement
     /// was executed, so it may run twice.
-    ///
-    /// # Errors
-    /// See [`PgError`].
     pub fn fetch(&mut self, sql: &str) -> Result<Rows, PgError> {
         let first = self.admin.query(sql);
         let answered = match first {
@@ -71,17 +68,11 @@ impl Control {
     }
 
     /// The first column of each row.
-    ///
-    /// # Errors
-    /// See [`PgError`].
     pub fn firsts(&mut self, sql: &str) -> Result<Vec<String>, PgError> {
         Ok(self.fetch(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
     }
 
     /// Runs one statement; `call` names it in an error.
-    ///
-    /// # Errors
-    /// The server's error.
     pub fn run(&mut self, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
         self.fetch(sql).map_err(|error| failed(call, &error))
     }
@@ -120,9 +111,6 @@ fn started(admin: &mut Admin) -> Option<String> {
 
 /// Locks the database against other trials while this connection lives. Returns false if another trial holds the lock
 /// and keeps it for `patience`.
-///
-/// # Errors
-/// The server's error.
 pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
     let since = std::time::Instant::now();
     loop {

@@ -57,9 +57,6 @@ fn remedy(database: &str) -> String {
 }
 
 /// Connects, and returns an error that names the remedy.
-///
-/// # Errors
-/// Why the connection failed.
 pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let database = target.database.as_deref().unwrap_or_default();
@@ -78,9 +75,6 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 
 /// Refuses a database with tables that rumba did not create, or with an encoding that cannot store the workloads' data.
 /// Also refuses a user without the privileges to create tables, and those for settle and drain.
-///
-/// # Errors
-/// The obstacle and its remedy.
 pub fn check(control: &mut Control, dsn: &Dsn) -> Result<(), SettingError> {
     let database = dsn.database.as_str();
     if let Found::Foreign(relation) = look(control).map_err(unreadable)? {
@@ -115,9 +109,6 @@ fn server_encoding(control: &mut Control) -> Result<String, PgError> {
 
 /// The parameters of the sessions' first messages. In a database in UTF8, the sessions use an encoding in which every
 /// byte is a character, and the server converts it.
-///
-/// # Errors
-/// The server's error.
 pub fn startup(control: &mut Control) -> Result<Vec<(&'static str, String)>, EngineError> {
     let encoding = server_encoding(control).map_err(|error| failed(CALL, &error))?;
     let converted = (encoding == CONVERTED).then(|| ("client_encoding", CONVERTED_FROM.to_owned()));
@@ -198,9 +189,6 @@ pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
 }
 
 /// Drops what a killed trial has left in a database.
-///
-/// # Errors
-/// See [`take`] and [`give_back`].
 pub fn clean(mut admin: Admin, database: &str) -> Result<(), EngineError> {
     take(&mut admin, database)?;
     let mut control = Control::new(admin, Default::default(), true);
@@ -209,9 +197,6 @@ pub fn clean(mut admin: Admin, database: &str) -> Result<(), EngineError> {
 }
 
 /// Prepares the database: drops what an earlier trial left, and creates rumba's marker in the schema of the trial.
-///
-/// # Errors
-/// See [`take`].
 pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema, EngineError> {
     match look(control).map_err(|error| failed(CALL, &error))? {
         Found::Empty => {}

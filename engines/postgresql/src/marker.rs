@@ -27,9 +27,6 @@ const OTHER_OWNER: SqlState = SqlState(*b"42501");
 const TOO_MANY_LOCKS: SqlState = SqlState(*b"53200");
 
 /// The schemas with a marker.
-///
-/// # Errors
-/// The server's error.
 pub fn schemas(control: &mut Control) -> Result<Vec<String>, PgError> {
     let sql = format!(
         "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -39,9 +36,6 @@ pub fn schemas(control: &mut Control) -> Result<Vec<String>, PgError> {
 }
 
 /// Creates the marker in a schema.
-///
-/// # Errors
-/// The server's error.
 pub fn create(control: &mut Control, schema: &str) -> Result<(), EngineError> {
     let marker = marker_in(schema);
     // Both statements are one transaction, so there is never a marker without its comment.
@@ -59,9 +53,6 @@ pub fn condition(schema: &str) -> String {
 
 /// Drops the tables that the marker names, and then the marker, without which they would be foreign. Returns the tables
 /// that cannot be dropped.
-///
-/// # Errors
-/// The server's error.
 pub fn drop_tables(control: &mut Control, schema: &str) -> Result<Vec<KeptTable>, EngineError> {
     let failed = |error: PgError| failed(CALL, &error);
     let marker = marker_in(schema);

@@ -64,9 +64,6 @@ struct Table {
 /// Brings the tables to the state in which reads after a load are representative: dead rows removed, all-visible pages
 /// marked, statistics collected, and everything written. May take minutes. `condition` selects the tables; without
 /// `flushes`, the user may lack the privilege for a checkpoint, and none is requested.
-///
-/// # Errors
-/// The server's error.
 pub fn settle(control: &mut Control, condition: &str, flushes: bool) -> Result<(), EngineError> {
     let tables = tables(control, condition)?;
     vacuum(control, "VACUUM (ANALYZE)", tables.iter())?;
@@ -74,9 +71,6 @@ pub fn settle(control: &mut Control, condition: &str, flushes: bool) -> Result<(
 }
 
 /// Completes the server's deferred work, and no more. May take minutes.
-///
-/// # Errors
-/// See [`settle`].
 pub fn drain(control: &mut Control, condition: &str, flushes: bool) -> Result<(), EngineError> {
     await_autovacuum(control)?;
     let tables = tables(control, condition)?;

@@ -93,9 +93,6 @@ impl ReadOptions {
     }
 
     /// Reads one committed value.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     #[inline]
     pub fn get(&self, space: usize, key: &[u8]) -> Result<Option<Pinned<'_>>, EngineError> {
         let api = &self.db.library.api;
@@ -185,9 +182,6 @@ impl Cursor<'_> {
     }
 
     /// Returns the error that ended the iteration, if any.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     #[inline]
     pub fn status(&self) -> Result<(), EngineError> {
         let mut error = null_mut();

@@ -207,9 +207,6 @@ impl Database {
     }
 
     /// Creates or opens the database at `path`.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     pub fn open(path: &Path, options: Options, locking: &Locking, families: &[Family]) -> Result<Self, EngineError> {
         let call = "rocksdb_transactiondb_open_column_families";
         let library = options.library.clone();
@@ -343,9 +340,6 @@ impl Database {
     }
 
     /// Changes one option of an open family.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     pub fn set_option(&self, space: usize, name: &CStr, value: &CStr) -> Result<(), EngineError> {
         let api = &self.library.api;
         let mut error = null_mut();

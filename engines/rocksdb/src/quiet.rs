@@ -19,9 +19,6 @@ const STUCK: u32 = 500;
 const TRIGGER: &CStr = c"level0_file_num_compaction_trigger";
 
 /// Flushes all memtables to L0 and waits for it.
-///
-/// # Errors
-/// RocksDB's error.
 pub fn flush(db: &Database) -> Result<(), EngineError> {
     (0..db.names().len()).try_for_each(|space| db.flush(space))
 }

@@ -85,9 +85,6 @@ impl WriteBatch {
     }
 
     /// Writes the added rows, and clears the batch whether or not that succeeds.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     pub fn write(&mut self) -> Result<(), EngineError> {
         let db = &self.options.db;
         let api = &db.library.api;
@@ -315,9 +312,6 @@ impl Transaction {
     }
 
     /// Rolls the open transaction back, if any.
-    ///
-    /// # Errors
-    /// RocksDB's error.
     #[inline]
     pub fn rollback(&mut self) -> Result<(), EngineError> {
         if !std::mem::take(&mut self.active) {

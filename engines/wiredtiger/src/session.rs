@@ -14,9 +14,6 @@ pub struct WiredTigerSession {
 
 impl WiredTigerSession {
     /// Opens a cursor on each of the tables, in the order of the key spaces.
-    ///
-    /// # Errors
-    /// The engine's error.
     pub fn new(mut session: Session, tables: &[String]) -> Result<Self, EngineError> {
         let cursors = tables.iter().map(|uri| session.open_cursor(uri)).collect::<Result<_, _>>()?;
         Ok(Self { session, cursors, in_transaction: false })

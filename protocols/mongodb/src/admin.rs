@@ -19,18 +19,12 @@ pub struct Admin {
 
 impl Admin {
     /// Connects; `timeout` limits connecting and each answer.
-    ///
-    /// # Errors
-    /// See [`MongoError`].
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, MongoError> {
         let connection = Connection::open(target, Instant::now() + timeout)?;
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
     }
 
     /// Reconnects after the connection was lost, with the same retries as a session that may reconnect.
-    ///
-    /// # Errors
-    /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), MongoError> {
         let connect = || self.connection.again(&self.target, Instant::now() + CONNECT);
         self.connection = insist(connect, MongoError::is_lost)?;
@@ -85,9 +79,6 @@ impl Admin {
     }
 
     /// The version that the server reports: `7.0.5`.
-    ///
-    /// # Errors
-    /// See [`Admin::run`].
     pub fn server_version(&mut self) -> Result<String, MongoError> {
         let answer = self.run(ADMIN, DocumentBuf::of(|of| of.small("buildInfo", 1)).get())?;
         Ok(server_text(answer.get().blob("version")?))

@@ -32,9 +32,6 @@ pub struct NullServer {
 
 impl NullServer {
     /// Starts the server.
-    ///
-    /// # Errors
-    /// See [`ServerError`].
     pub fn start(config: &Config) -> Result<Self, ServerError> {
         check(config)?;
         let answers = Arc::new(Answers::new(config));

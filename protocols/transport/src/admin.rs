@@ -20,9 +20,6 @@ pub trait Blocking: Sized {
     type Error;
 
     /// Connects and logs in, before `deadline`.
-    ///
-    /// # Errors
-    /// The server's or the system's.
     fn open(target: &Target, deadline: Instant) -> Result<Self, Self::Error>;
 
     /// Runs statements; the rows are those of the first that returns any.
@@ -48,9 +45,6 @@ pub struct Admin<C> {
 
 impl<C: Blocking> Admin<C> {
     /// Connects; `timeout` limits connecting and each answer.
-    ///
-    /// # Errors
-    /// The server's or the system's.
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, C::Error> {
         let connection = C::open(target, Instant::now() + timeout)?;
         Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
@@ -58,9 +52,6 @@ impl<C: Blocking> Admin<C> {
 
     /// Reconnects after the connection was lost, with the same retries as a session that may reconnect. Locks and
     /// session variables of the earlier connection are lost.
-    ///
-    /// # Errors
-    /// The error of the last attempt.
     pub fn reconnect(&mut self) -> Result<(), C::Error> {
         self.connection = insist(|| C::open(&self.target, Instant::now() + CONNECT), C::may_pass)?;
         Ok(())

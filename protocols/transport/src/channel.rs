@@ -41,9 +41,6 @@ impl Channel {
 
     /// Connects before `deadline`, for messages of at least `shortest` bytes. Until [`Channel::allow`] is called,
     /// blocking reads receive at most what a login needs.
-    ///
-    /// # Errors
-    /// The system's error, with the address.
     pub fn connect(address: &Address, shortest: usize, deadline: Instant) -> Result<Self, TransportError> {
         Ok(Self {
             stream: Stream::connect(address, deadline)?,

@@ -68,9 +68,6 @@ impl Display for Loss<'_> {
 }
 
 /// Reconnects, blocking, with the same retries as a session that may reconnect.
-///
-/// # Errors
-/// The error of the last attempt.
 pub fn insist<T, E>(mut connect: impl FnMut() -> Result<T, E>, may_pass: impl Fn(&E) -> bool) -> Result<T, E> {
     let since = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -233,9 +230,6 @@ pub trait Linked {
     fn may_pass(error: &Self::Error) -> bool;
 
     /// Replaces the connection, and restores the session's state on the new one.
-    ///
-    /// # Errors
-    /// Why the attempt failed.
     fn reconnect(&mut self) -> Result<(), Self::Error>;
 
     /// Forgets the requests in progress after the connection is lost, and returns the number of their answers.

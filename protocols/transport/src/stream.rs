@@ -38,9 +38,6 @@ pub struct Stream {
 
 impl Stream {
     /// Connects before `deadline`.
-    ///
-    /// # Errors
-    /// The system's error, with the address.
     pub fn connect(address: &Address, deadline: Instant) -> Result<Self, TransportError> {
         let socket = match address {
             Address::Socket(path) => connect_socket(path, deadline)

@@ -123,9 +123,6 @@ impl LinkBenchBound {
     }
 
     /// Compares the tables with the expected content.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub fn prove(&self, session: Session, expected: &Expected) -> Result<Vec<Check>, EngineError> {
         match session {
             Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),

@@ -61,9 +61,6 @@ async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, Engine
 
 /// Looks up every row that the ledger's clients wrote. It adds the rows found, and those that may be there, to
 /// `expected`; the tables are checked against it later.
-///
-/// # Errors
-/// Any error of the engine.
 pub async fn recovered(
     graph: &mut impl GraphStore,
     entries: &Entries,

@@ -84,9 +84,6 @@ impl Interpreter {
     }
 
     /// Runs a command; returns whether it succeeded.
-    ///
-    /// # Errors
-    /// Any error that it raised.
     pub fn call_command(&self, name: &str) -> Result<bool, ScriptError> {
         let call: mlua::Function = self.cmdline("call_command")?;
         let place = "sysbench.cmdline.call_command".to_owned();

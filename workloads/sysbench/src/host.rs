@@ -32,9 +32,6 @@ pub trait Host: Send + Sync {
 
     /// A connection for a client that has made `turn` others before. If there are several servers, each turn uses the
     /// next. A reconnect keeps its turn.
-    ///
-    /// # Errors
-    /// The error of the server or the system.
     fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError>;
 
     /// A client's session for keys and values.

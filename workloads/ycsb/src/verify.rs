@@ -40,9 +40,6 @@ struct Proof<'a> {
 }
 
 /// Reads the whole table and checks it; after a kill, also against the ledger's file.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn verify(
     table: &mut impl Inspect,
     expected: &Expected<'_>,

@@ -6,9 +6,6 @@ use std::io;
 use rumba_engine_api::cpus::CpuSet;
 
 /// The CPUs on which the calling thread may run: those of its affinity that its control group allows.
-///
-/// # Errors
-/// The system's error.
 pub fn allowed_cpus() -> io::Result<CpuSet> {
     let mask = rustix::thread::sched_getaffinity(None)?;
     let cpus =

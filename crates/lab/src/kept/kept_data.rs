@@ -79,9 +79,6 @@ impl KeptData {
     }
 
     /// Copies the data into an empty directory.
-    ///
-    /// # Errors
-    /// See [`Contents::copy`].
     pub fn copy(&self, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
         self.contents.copy(&self.dir.engine_dir(), to, stops)
     }

@@ -105,9 +105,6 @@ impl CheckedDir {
     }
 
     /// Device and inode, which distinguish it from any other directory at its path.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn id(&self) -> Result<(u64, u64), ProvisionError> {
         let stat = rustix::fs::fstat(&self.dir).map_err(Into::into).doing("look at", &self.path)?;
         Ok((stat.st_dev, stat.st_ino))
@@ -134,9 +131,6 @@ impl CheckedDir {
     }
 
     /// A directory directly in it; `None` if there is none, or something else.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn below(&self, name: &OsStr) -> Result<Option<Self>, ProvisionError> {
         let path = self.path.join(name);
         match self.open(name, STEP) {
@@ -147,9 +141,6 @@ impl CheckedDir {
     }
 
     /// The names in it.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn names(&self) -> Result<Vec<OsString>, ProvisionError> {
         let entries = fs::read_dir(self.by_descriptor(".".as_ref()));
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name());
@@ -188,9 +179,6 @@ impl CheckedDir {
     }
 
     /// Time since the last write to a file in it, by this host's clock; `None` if there is none.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn age_of(&self, name: &str) -> Result<Option<Duration>, ProvisionError> {
         let stat = match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -202,9 +190,6 @@ impl CheckedDir {
     }
 
     /// Writes a file in it, completely and on the device, or not at all. Until then it has the name `unfinished`.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn write(&self, name: &str, unfinished: &str, bytes: &[u8]) -> Result<(), ProvisionError> {
         let write = || -> io::Result<()> {
             self.unlink(unfinished.as_ref(), AtFlags::empty())?;
@@ -258,26 +243,17 @@ impl CheckedDir {
     }
 
     /// Removes a file in it, if there is one.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn remove_file(&self, name: &str) -> Result<(), ProvisionError> {
         self.unlink(name.as_ref(), AtFlags::empty()).doing("remove", &self.path.join(name))
     }
 
     /// Removes an empty directory in it, if there is one.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn remove_dir(&self, name: &OsStr) -> Result<(), ProvisionError> {
         self.unlink(name, AtFlags::REMOVEDIR).doing("remove", &self.path.join(name))
     }
 
     /// Removes a directory in it with all contents, if there is one. A link in its place, or in it, is removed and not
     /// followed: `remove_dir_all` ensures that.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn remove_all(&self, name: &str) -> Result<(), ProvisionError> {
         let removed = fs::remove_dir_all(self.by_descriptor(name.as_ref()));
         unless_gone(removed).doing("remove", &self.path.join(name))

@@ -35,9 +35,6 @@ pub fn allow(connections: u32) -> Result<(), EngineError> {
 }
 
 /// Raises the limit by this many descriptors, so that meters take none of the engine's; at most to what the host allows.
-///
-/// # Errors
-/// The system's error.
 pub fn add(more: u64) -> io::Result<()> {
     let limit = limit()?;
     set(&libc::rlimit { rlim_cur: limit.rlim_cur.saturating_add(more).min(limit.rlim_max), ..limit })

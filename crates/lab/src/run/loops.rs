@@ -78,9 +78,6 @@ pub struct Loop {
 
 impl Loop {
     /// A loop without clients; `turns` counts polls for their paces.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn new(stop: Arc<Stop>, turns: Arc<Turns>) -> io::Result<Self> {
         let (poller, woken) = (Poller::new()?, Arc::new(Woken::new()?));
         poller.watch(woken.fd(), Interest::Read, woken::CLIENT)?;

@@ -71,9 +71,6 @@ impl Events {
 
 impl Poller {
     /// A new epoll instance.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn new() -> io::Result<Self> {
         // SAFETY: it takes a flag and returns a descriptor.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -85,9 +82,6 @@ impl Poller {
     }
 
     /// Reports events of this connection to this client. It makes a system call only if the registration changes.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn watch(&self, fd: RawFd, interest: Interest, client: u32) -> io::Result<()> {
         let place = usize::try_from(fd).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
         let mut registered = self.registered.borrow_mut();

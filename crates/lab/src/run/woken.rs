@@ -17,9 +17,6 @@ pub struct Woken {
 
 impl Woken {
     /// An empty list.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn new() -> io::Result<Self> {
         // SAFETY: it takes numbers and returns a descriptor.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };

@@ -37,9 +37,6 @@ fn step(node: &Node) -> Result<Step, SpecError> {
 }
 
 /// Reads `clients` with points, given the seconds of the loops; `None` if it has plain numbers.
-///
-/// # Errors
-/// The first mistake, at its place.
 pub fn requested(table: &Table, loops_s: f64) -> Result<Option<ClientSteps>, SpecError> {
     let Some(node) = table.get("clients") else { return Ok(None) };
     let Some(steps) = steps(node).transpose()? else { return Ok(None) };

@@ -113,9 +113,6 @@ fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
 }
 
 /// The engines of an experiment, with lists expanded and unwanted engines left out.
-///
-/// # Errors
-/// The first mistake, at its place.
 pub fn engines(table: &Table, root: &Node, context: &EngineContext<'_>) -> Result<Engines, SpecError> {
     let EngineContext { wanted, registry, .. } = *context;
     let node = take::required(table, "engine", root, ADD_ENGINE)?;

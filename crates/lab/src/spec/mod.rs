@@ -211,17 +211,11 @@ pub struct Overrides {
 }
 
 /// Reads an experiment's file, or standard input if the path is `-`.
-///
-/// # Errors
-/// The first mistake, with its place and remedy.
 pub fn read_file(path: &Path, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
     read_text(&source::name(path), &source::read(path)?, overrides, registry)
 }
 
 /// Reads an experiment from text; `name` is the file's name in messages.
-///
-/// # Errors
-/// The first mistake, with its place and remedy.
 pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
     let file = Some((name.to_owned(), text.to_owned()));
     match node::parse(text).and_then(|root| finish(root, overrides, registry)) {
@@ -235,9 +229,6 @@ pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Regis
 }
 
 /// Reads `[prices]` of a file, which may also be an experiment.
-///
-/// # Errors
-/// The first mistake, with its place and remedy.
 pub fn read_prices(path: &Path) -> Result<Prices, SpecError> {
     let like = "as in docs/examples/prices.toml";
     let unread = |error| SpecError { remedy: format!("name a file with [prices], {like}"), ..error };

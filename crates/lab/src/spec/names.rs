@@ -12,9 +12,6 @@ const LONGEST: usize = 200;
 const SHOWN: usize = 40;
 
 /// Refuses an invalid name of an experiment. Its results directory has this name.
-///
-/// # Errors
-/// At its place.
 pub fn of_experiment(name: &str, origin: &Origin) -> Result<(), SpecError> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !fits || name.starts_with('.') {
@@ -43,9 +40,6 @@ pub fn distinct(differs: &[Differs], engines: &[&str]) -> Vec<Differs> {
 }
 
 /// Refuses an invalid name of an engine, including names from `--engine` and lists.
-///
-/// # Errors
-/// At its place.
 pub fn of_engine(name: &str, origin: &Origin) -> Result<(), SpecError> {
     if name.is_empty() {
         return Err(SpecError::new(origin, "an engine's name is empty", "give it one, or leave the line out"));

@@ -7,9 +7,6 @@ use super::node::Node;
 use super::take;
 
 /// Reads the prices.
-///
-/// # Errors
-/// The first mistake, at its place.
 pub fn prices(node: &Node) -> Result<Prices, SpecError> {
     let table = node.table("prices")?;
     take::only(table, "[prices]", KEYS)?;

@@ -31,9 +31,6 @@ pub struct RateSettings {
 }
 
 /// Reads `rate`, `rate_shape` and `rate_period`, given the seconds of the loops and the largest number of clients.
-///
-/// # Errors
-/// The first mistake, at its place.
 pub fn requested(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateSettings, SpecError> {
     let node = table.get("rate");
     match node.map(|node| (&node.tree, node)) {

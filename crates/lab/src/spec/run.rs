@@ -215,9 +215,6 @@ fn proof(table: &Table) -> Result<(bool, Option<f64>), SpecError> {
 }
 
 /// Reads `[run]`.
-///
-/// # Errors
-/// The first mistake, at its place.
 pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {

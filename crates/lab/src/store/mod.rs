@@ -131,9 +131,6 @@ impl ResultsDir {
     }
 
     /// Writes a summary file next to the trials, completely or not at all, and returns its path.
-    ///
-    /// # Errors
-    /// Why it could not be written.
     pub fn summarise(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.path().join(name);
         self.room.write(Held::Summary, || append::replace(&path, text))?;

@@ -78,9 +78,6 @@ pub(super) struct Reached {
 }
 
 /// Reads the lines of a file from an offset, one at a time, until `take` returns false.
-///
-/// # Errors
-/// The system's error.
 pub(super) fn lines(mut file: File, from: u64, mut take: impl FnMut(Line<'_>) -> bool) -> io::Result<Reached> {
     let has_more = file.metadata()?.len() > LINES_BYTES;
     file.seek(SeekFrom::Start(from))?;

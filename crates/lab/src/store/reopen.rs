@@ -31,18 +31,12 @@ impl ResultsDir {
     }
 
     /// Notes the state that a later process needs to resume, and the list of trials.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn note(&self, resume: &Resume) -> io::Result<()> {
         let text = serde_json::to_string_pretty(resume)?;
         self.room.write(Held::Record, || replace(&self.path().join(FILE), &text))
     }
 
     /// Adds a trial that follows from earlier results; it gets the next number.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn add(&self, trial: TrialPlan) -> io::Result<TrialPlan> {
         let mut resume = resume::read(self.path()).map_err(io::Error::other)?;
         let number = resume.plans.iter().map(|plan| plan.number).max().unwrap_or(0) + 1;
@@ -55,9 +49,6 @@ impl ResultsDir {
 
     /// Notes that the run ended with this repeat, because every headline is decided: later repeats are not missing.
     /// They stay planned, so that a resumed run finds the experiment's plan.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn ends_with(&self, repeat: u32) -> io::Result<()> {
         let resume = resume::read(self.path()).map_err(io::Error::other)?;
         let run = resume.plans.iter().filter(|plan| plan.repeat <= repeat).map(plan::directory).collect();
@@ -65,9 +56,6 @@ impl ResultsDir {
     }
 
     /// Notes that the run is resumed: its current plan, the time, and warnings.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn goes_on(&self, resume: &Resume, warnings: Vec<Warning>) -> io::Result<()> {
         self.change_meta(|meta| {
             meta.trials = resume.plans.iter().map(plan::directory).collect();

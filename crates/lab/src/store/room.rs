@@ -58,9 +58,6 @@ impl Room {
 
     /// Runs a write. On a full disk it releases the space reserved for this use and repeats the write. A failure is
     /// noted.
-    ///
-    /// # Errors
-    /// Why it could not be written.
     pub fn write<T>(&self, held: Held, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         match write() {
             Err(error) if is_full(&error) => {

@@ -41,9 +41,6 @@ pub trait Software: Sized {
     fn in_tree(tree: &Path) -> Result<Self, String>;
 
     /// Changes an unpacked tree so that [`Software::in_tree`] works at its final place. Most servers need no change.
-    ///
-    /// # Errors
-    /// The system's error.
     fn fit_tree(_tree: &Path) -> io::Result<()> {
         Ok(())
     }

@@ -149,9 +149,6 @@ enum Node {
 }
 
 /// Parses an inequality, or several joined ones.
-///
-/// # Errors
-/// The first mistake.
 pub fn truth(text: &str, scope: &Scope) -> Result<Truth, Mistake> {
     let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0, terms: 0 };
     let node = parser.whole()?;
@@ -159,9 +156,6 @@ pub fn truth(text: &str, scope: &Scope) -> Result<Truth, Mistake> {
 }
 
 /// Parses a numeric expression.
-///
-/// # Errors
-/// The first mistake.
 pub fn number(text: &str, scope: &Scope) -> Result<Number, Mistake> {
     let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0, terms: 0 };
     let node = parser.whole()?;

@@ -34,9 +34,6 @@ use samples::{Alphas, Samples};
 pub(crate) const ALPHA: f64 = 0.05;
 
 /// Checks an expression before anything runs: its grammar, its metrics and its engines.
-///
-/// # Errors
-/// The first mistake.
 pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake> {
     if !wants_truth {
         return language::number(text, scope).map(drop);

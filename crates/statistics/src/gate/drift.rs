@@ -26,9 +26,6 @@ impl Default for Drift {
 
 impl Drift {
     /// Parses `3%`.
-    ///
-    /// # Errors
-    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, String> {
         let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.0..100.0).contains(percent));

@@ -82,9 +82,6 @@ fn c_string(bytes: &[u8]) -> CString {
 
 impl Environment {
     /// Opens an environment in a directory, with databases of these names, and creates them if it is new.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open(
         library: &Arc<Library>,
         dir: &Path,

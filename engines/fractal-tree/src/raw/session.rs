@@ -45,9 +45,6 @@ impl Lock {
 
 impl Transactions {
     /// Opens the cursors of a session.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open(env: &Arc<Environment>) -> Result<Self, EngineError> {
         let mut own = Self { env: env.clone(), writer: null_mut(), cursors: Vec::new() };
         let cursors = &mut own.cursors;
@@ -99,9 +96,6 @@ impl Transactions {
     }
 
     /// Rolls the transaction back, if there is one.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn abort(&mut self) -> Result<(), EngineError> {
         let writer = std::mem::replace(&mut self.writer, null_mut());
         if writer.is_null() {

@@ -6,9 +6,6 @@ use rumba_protocol_mysql::{Admin, Rows, WireError};
 /// A connection that answers SQL.
 pub trait Request {
     /// Runs one statement and returns its rows.
-    ///
-    /// # Errors
-    /// See [`WireError`].
     fn fetch(&mut self, sql: &str) -> Result<Rows, WireError>;
 }
 

@@ -24,9 +24,6 @@ pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), Engine
 }
 
 /// The names of a schema's tables, for `call`.
-///
-/// # Errors
-/// The server's error.
 pub(super) fn named(admin: &mut dyn Request, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \

@@ -40,9 +40,6 @@ pub fn settle(
 }
 
 /// Completes the deferred work of the tables of `schema`.
-///
-/// # Errors
-/// See [`settle`].
 pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
     match &server.kind {
         Kind::InnoDb => {

@@ -38,9 +38,6 @@ pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: 
 }
 
 /// Completes a managed server's deferred work, and no more. May take minutes, see [`settle`].
-///
-/// # Errors
-/// See [`settle`].
 pub fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     match &server.kind {
         Kind::InnoDb => innodb::drain(admin, server, patience),

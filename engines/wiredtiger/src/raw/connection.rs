@@ -29,9 +29,6 @@ unsafe impl Sync for Connection {}
 
 impl Connection {
     /// Opens a database in an existing directory.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open(library: &Arc<Library>, home: &Path, config: &str) -> Result<Arc<Self>, EngineError> {
         // Never freed: the library's threads may report to it until the process ends.
         let events: &'static Events = Box::leak(Box::new(Events::new()));
@@ -107,9 +104,6 @@ impl Drop for Connection {
 
 impl Library {
     /// Checks whether `method` accepts `config`.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn validate(&self, method: &str, config: &str) -> Result<(), String> {
         let events = Events::new();
         let (method, config) = (c_string(method), c_string(config));

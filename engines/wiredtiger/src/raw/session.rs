@@ -35,9 +35,6 @@ unsafe impl Send for Session {}
 
 impl Session {
     /// Opens a session with snapshot isolation, for transactions and for reads outside of them.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open(connection: &Arc<Connection>) -> Result<Self, EngineError> {
         const CALL: &str = "WT_CONNECTION.open_session";
         let mut raw = null_mut();
@@ -58,9 +55,6 @@ impl Session {
     }
 
     /// Creates a table.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn create(&mut self, uri: &str, config: &str) -> Result<(), EngineError> {
         let (uri, config) = (c_string(uri), c_string(config));
         // SAFETY: the session is open, the strings live through the call.
@@ -70,9 +64,6 @@ impl Session {
 
     /// Opens a cursor on a table and keeps it. Its inserts replace existing rows, and removing an absent row is no
     /// error (`overwrite`, the default).
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn open_cursor(&mut self, uri: &str) -> Result<CursorId, EngineError> {
         let cursor = self.raw_cursor(uri, null())?;
         self.cursors.push(cursor);
@@ -80,9 +71,6 @@ impl Session {
     }
 
     /// Begins a transaction.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn begin(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().begin_transaction)(self.raw.as_ptr(), null()) };
@@ -90,9 +78,6 @@ impl Session {
     }
 
     /// Commits the transaction; an error rolls it back.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn commit(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().commit_transaction)(self.raw.as_ptr(), null()) };
@@ -100,9 +85,6 @@ impl Session {
     }
 
     /// Rolls the transaction back.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn rollback(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().rollback_transaction)(self.raw.as_ptr(), null()) };
@@ -110,9 +92,6 @@ impl Session {
     }
 
     /// Writes a checkpoint of the whole database, after waiting for a running one.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn checkpoint(&mut self) -> Result<(), EngineError> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().checkpoint)(self.raw.as_ptr(), null()) };
@@ -120,9 +99,6 @@ impl Session {
     }
 
     /// The library's metadata for an object: the configuration it was created with, including defaults.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn metadata(&mut self, uri: &str) -> Result<String, EngineError> {
         let cursor = self.raw_cursor("metadata:", null())?;
         let key = c_string(uri);
@@ -146,9 +122,6 @@ impl Session {
     }
 
     /// All statistics of the connection.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn statistics(&mut self) -> Result<Vec<Statistic>, EngineError> {
         let cursor = self.statistics_cursor()?;
         let mut found = Vec::new();
@@ -183,9 +156,6 @@ impl Session {
     }
 
     /// The current values of these statistics, `None` for one that cannot be read.
-    ///
-    /// # Errors
-    /// The library's error message.
     pub fn statistic_values(&mut self, wanted: &[Statistic]) -> Result<Vec<Option<i64>>, EngineError> {
         let cursor = self.statistics_cursor()?;
         // SAFETY: as in `statistics`.

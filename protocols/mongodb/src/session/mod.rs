@@ -127,9 +127,6 @@ pub struct MongoSession {
 
 impl MongoSession {
     /// Connects.
-    ///
-    /// # Errors
-    /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target).map_err(|error| {
             // A server that is absent or has ended is reported as a lost connection.

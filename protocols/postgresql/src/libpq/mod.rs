@@ -91,9 +91,6 @@ pub struct Server {
 
 impl Environment {
     /// The environment of this process.
-    ///
-    /// # Errors
-    /// See [`Environment::read`].
     pub fn of_process() -> Result<Self, PgError> {
         Self::read(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }

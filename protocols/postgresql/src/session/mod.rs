@@ -102,9 +102,6 @@ pub struct PgSession {
 
 impl PgSession {
     /// Connects.
-    ///
-    /// # Errors
-    /// The server's or the system's error.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         Self::open(target, options).map_err(|error| error.at_login())
     }

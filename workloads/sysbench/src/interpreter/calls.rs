@@ -85,9 +85,6 @@ impl Interpreter {
 
     /// Calls a function, with the client's number if it is a thread function; does nothing if the script does not
     /// define it.
-    ///
-    /// # Errors
-    /// Any error that it raised.
     pub fn call(&self, function: Function) -> Result<(), ScriptError> {
         let name = function.name();
         if !self.has(name) {
@@ -132,9 +129,6 @@ impl Interpreter {
     }
 
     /// Calls a hook of `sysbench.hooks` with the figures of a report; false if there is no such hook.
-    ///
-    /// # Errors
-    /// Any error that it raised.
     pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
         let reported =
             |error: mlua::Error| ScriptError::Hook { place: hook.to_owned(), words: declared::plain(&error) };

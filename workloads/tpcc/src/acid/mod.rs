@@ -28,14 +28,8 @@ pub trait Lab: Sync {
     type Inspector: Inspect;
 
     /// An actor, which performs transactions.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     fn actor(&self) -> Result<Actor<Self::Store>, EngineError>;
 
     /// An inspector, which reads and changes rows by other means than the five transactions.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     fn inspector(&self) -> Result<Self::Inspector, EngineError>;
 }

@@ -25,9 +25,6 @@ enum Completeness {
 /// Looks for every acknowledged transaction, data set by data set, and adds those found to the tallies. Verification
 /// then checks the tables against the tallies. Transactions in doubt may be present.
 /// It also makes the one check that needs the ledger's file: each delivery is complete or absent.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn recovered<I: Inspect>(
     entries: &Entries,
     tallies: &Tallies,

@@ -25,9 +25,6 @@ pub struct Traces {
 impl Traces {
     /// The traces of the order with this number, or of the next order; `last` is the customer's last order as an order
     /// status reports it.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub fn of(
         inspector: &mut impl Inspect,
         order: &NewOrder,

@@ -28,9 +28,6 @@ impl KvLoader {
     }
 
     /// Loads the staged rows, all or none.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         self.batch.clear();
         let mut values: Vec<Param<'_>> = Vec::new();

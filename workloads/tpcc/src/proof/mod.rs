@@ -67,22 +67,13 @@ pub trait Rows {
     /// Visits all rows of a table in any order, each as numbers from these columns. Exact numbers are in their smallest
     /// units; a time only shows whether it is present; [`NONE`](crate::tables::NONE) is NULL. Returns the number of
     /// rows.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError>;
 
     /// The number of rows of a table.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError>;
 
     /// The number of entries in the indexes. `None` if the engine maintains them itself, so that the workload has
     /// written no entry that a lookup depends on.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     fn entries(&mut self, _set: DataSet) -> Result<Option<Entries>, EngineError> {
         Ok(None)
     }
@@ -98,9 +89,6 @@ pub struct Entries {
 }
 
 /// Checks the tables against each other, against the scale and against acknowledged work.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn verify(
     rows: &mut dyn Rows,
     scale: &Scale,

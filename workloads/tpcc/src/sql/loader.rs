@@ -11,9 +11,6 @@ use crate::stage::Stage;
 use crate::tables::Table;
 
 /// Creates the tables of all data sets.
-///
-/// # Errors
-/// Any error of the engine.
 pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<(), EngineError> {
     let (dialect, options) = (session.dialect(), session.table_options().to_owned());
     let mut all = DataSet::all(sets).flat_map(|set| Table::ALL.map(|table| create(table, set, dialect, &options)));
@@ -44,9 +41,6 @@ impl SqlLoader {
     }
 
     /// Loads the staged rows, all or none.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         let loaded = self.load_all(set, stage).await;
         self.transactions.end(loaded, true).await
@@ -88,9 +82,6 @@ impl SqlLoader {
     }
 
     /// Builds the index with this number. This may take minutes, while other clients of the thread continue.
-    ///
-    /// # Errors
-    /// Any error of the engine.
     pub async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
         let set = DataSet { number: (number / INDEXES.len()) as u32, of: self.tables.len() as u32 };
         let sql = set.sql(INDEXES[number % INDEXES.len()]);
