@@ -12,7 +12,6 @@ pub mod ab;
 pub mod compare;
 pub mod detect;
 pub mod doctor;
-mod dry_run;
 pub mod engines;
 pub mod history;
 mod live;

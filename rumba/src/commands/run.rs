@@ -1,6 +1,5 @@
 //! `rumba run`.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,14 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_engine_api::printable::shown;
 use rumba_engine_api::units::counted;
-use rumba_lab::conduct::{Outcome, Watch, profile};
+use rumba_lab::conduct::{Outcome, Watch};
 use rumba_lab::prepare::Allowed;
 use rumba_lab::registry::Registry;
-use rumba_lab::runner::{self, Options, Runner};
+use rumba_lab::runner::{DryRun, Options, Runner};
 use rumba_lab::spec::{self, Experiment, Overrides};
-use rumba_lab::store::{Claim, ResultsDir};
+use rumba_lab::store::{self, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{plan, store};
 use rumba_report::TableOptions;
 use rumba_results::engine_name::split_list;
 use rumba_results::event::Event;
@@ -33,10 +31,14 @@ pub const INTERRUPTED: u8 = 130;
 
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
-    if let Some(directory) = &args.resume {
-        return resume(directory, args, registry);
-    }
-    run_experiment(read_with(args, &[], registry)?, &args.options, registry)
+    let Some(directory) = &args.resume else {
+        return run_experiment(read_with(args, &[], registry)?, &args.options, registry);
+    };
+    let (results, outcome) = observe(&args.options, |options| {
+        let options = Options { retry_failed: args.retry_failed, ..options };
+        Ok(Runner::resume(directory, &options, registry, &notify)?)
+    })?;
+    show(&args.options, &results, outcome)
 }
 
 /// Splits lists of engine names at commas, except for commas inside a name's brackets.
@@ -72,10 +74,8 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
         ));
     }
     if args.dry_run {
-        if args.profile {
-            profile::can_profile()?;
-        }
-        return dry_run(experiment, args, registry);
+        let dry_run = DryRun::new(experiment, &options(args), registry, &notify)?;
+        return if args.json { super::print_json(&dry_run.json()) } else { super::print(dry_run) };
     }
     let (results, outcome) = measure(experiment, args, registry)?;
     show(args, &results, outcome)
@@ -87,17 +87,7 @@ pub fn measure(
     args: &RunOptions,
     registry: &Registry,
 ) -> Result<(ResultsDir, Outcome), Problem> {
-    // Refuse the run for an unavailable port before anything is created.
-    let listener = super::live::listen(args)?;
-    observe(Runner::new(experiment, &options(args), registry, &notify)?, args, listener)
-}
-
-/// Continues the interrupted run in this directory, and shows all results.
-fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
-    let listener = super::live::listen(&args.options)?;
-    let options = Options { retry_failed: args.retry_failed, ..options(&args.options) };
-    let (results, outcome) = observe(Runner::resume(directory, &options, registry, &notify)?, &args.options, listener)?;
-    show(&args.options, &results, outcome)
+    observe(args, |options| Ok(Runner::new(experiment, &options, registry, &notify)?))
 }
 
 fn options(args: &RunOptions) -> Options {
@@ -105,12 +95,14 @@ fn options(args: &RunOptions) -> Options {
     Options { out: args.out.clone(), allowed, profile: args.profile, retry_failed: false }
 }
 
-/// Runs prepared trials, and shows their progress. `listener` is set if the live page is requested.
-fn observe(
-    mut runner: Runner<'_>,
+/// Prepares trials, runs them, and shows their progress.
+fn observe<'a>(
     args: &RunOptions,
-    listener: Option<TcpListener>,
+    prepare: impl FnOnce(Options) -> Result<Runner<'a>, Problem>,
 ) -> Result<(ResultsDir, Outcome), Problem> {
+    // Refuse the run for an unavailable port before anything is created.
+    let listener = super::live::listen(args)?;
+    let mut runner = prepare(options(args))?;
     let stops = count_stops()?;
     let forecast = runner.forecast();
     let live = |listener| LivePage::start(listener, runner.results().path(), runner.planned(), forecast.clone());
@@ -263,25 +255,4 @@ pub fn exit_code(outcome: Outcome) -> Option<ExitCode> {
         }
         _ => None,
     }
-}
-
-/// Shows what would run. It fails as the run would, if the reason is known before the first trial.
-fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
-    let trials = plan::plan(&experiment, registry);
-    if !args.json {
-        super::dry_run::show_plan(&experiment, &trials);
-    }
-    // Check whether the run could claim the directory, then release the claim and all that it created.
-    if let Some(out) = &args.out {
-        drop(Claim::new(out)?);
-    }
-    let out = args.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
-    let admitted = runner::admit(experiment, &out, options(args).allowed, &notify)?;
-    admitted.check(&trials, registry)?;
-    let forecast = admitted.forecast(&trials, registry);
-    if args.json {
-        return super::print_json(&super::dry_run::json(admitted.experiment(), &trials, &forecast));
-    }
-    super::dry_run::show_forecast(&forecast);
-    Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@
 //! an interrupted run. [`Runner::run`] then runs them. Between the two, a caller can show the directory and the plan.
 
 mod decided;
+mod dry_run;
 mod error;
 mod resume;
 mod standing;
@@ -20,6 +21,7 @@ use rumba_engine_api::workload::SCRIPT_TEXT;
 use rumba_results::build::Build;
 use rumba_results::warning::Warning;
 
+pub use dry_run::DryRun;
 pub use error::RunError;
 
 use crate::conduct::{Forecast, Outcome, TrialRunner, Watch, profile};
@@ -162,7 +164,7 @@ fn profile_if(options: &Options) -> Result<(), RunError> {
 ///
 /// # Errors
 /// As [`Validated::new`].
-pub fn admit(experiment: Experiment, out: &Path, allowed: Allowed, say: &dyn Fn(&str)) -> Result<Validated, RunError> {
+fn admit(experiment: Experiment, out: &Path, allowed: Allowed, say: &dyn Fn(&str)) -> Result<Validated, RunError> {
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
     let admitted = Validated::new(experiment, &data_base, allowed)?;
     for Warning { code, message, remedy } in admitted.notices() {
