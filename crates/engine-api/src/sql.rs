@@ -266,6 +266,41 @@ pub trait SqlSession: Send {
     fn run(&mut self, sql: &str) -> Result<(), EngineError>;
 }
 
+/// Forwards everything that an [`SqlSession`] says of itself to the session in a field, for a session around another.
+/// The trait's defaults would hide what the inner session can do.
+#[macro_export]
+macro_rules! forward_sql_properties {
+    ($session:ident) => {
+        fn dialect(&self) -> $crate::sql::Dialect {
+            self.$session.dialect()
+        }
+
+        fn table_options(&self) -> &str {
+            self.$session.table_options()
+        }
+
+        fn pipeline(&self) -> usize {
+            self.$session.pipeline()
+        }
+
+        fn survives_errors(&self) -> bool {
+            self.$session.survives_errors()
+        }
+
+        fn group_statements(&mut self) -> bool {
+            self.$session.group_statements()
+        }
+
+        fn rereads(&self, statement: $crate::sql::Statement) -> bool {
+            self.$session.rereads(statement)
+        }
+
+        fn reread(&mut self, statement: $crate::sql::Statement, raw: &[u8], visit: $crate::sql::Visit<'_>) {
+            self.$session.reread(statement, raw, visit);
+        }
+    };
+}
+
 impl dyn SqlSession + '_ {
     /// Runs a prepared statement to its end.
     ///

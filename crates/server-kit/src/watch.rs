@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::bson::Document;
 use rumba_engine_api::document::{self, Command, DocumentSession, Done};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
+use rumba_engine_api::sql::{Answer, Param, ParamType, SqlSession, Statement, Visit};
 
 use crate::failure::{LogWords, last_lines, reports_of_full_device};
 use crate::process::{LOOK, Process};
@@ -144,33 +144,7 @@ pub struct Watched<S> {
 }
 
 impl<S: SqlSession> SqlSession for Watched<S> {
-    fn dialect(&self) -> Dialect {
-        self.session.dialect()
-    }
-
-    fn table_options(&self) -> &str {
-        self.session.table_options()
-    }
-
-    fn pipeline(&self) -> usize {
-        self.session.pipeline()
-    }
-
-    fn survives_errors(&self) -> bool {
-        self.session.survives_errors()
-    }
-
-    fn group_statements(&mut self) -> bool {
-        self.session.group_statements()
-    }
-
-    fn rereads(&self, statement: Statement) -> bool {
-        self.session.rereads(statement)
-    }
-
-    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
-        self.session.reread(statement, raw, visit);
-    }
+    rumba_engine_api::forward_sql_properties!(session);
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare(sql))
@@ -242,6 +216,8 @@ impl<S: DocumentSession> DocumentSession for Watched<S> {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
+
+    use rumba_engine_api::sql::Dialect;
 
     use super::*;
     use crate::process::Signals;

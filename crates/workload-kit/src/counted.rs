@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use rumba_engine_api::delta::Delta;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::StatementCounts;
 
 /// A session over keys and values that counts its calls.
@@ -186,33 +186,7 @@ impl CountedSql {
 }
 
 impl SqlSession for CountedSql {
-    fn dialect(&self) -> Dialect {
-        self.session.dialect()
-    }
-
-    fn table_options(&self) -> &str {
-        self.session.table_options()
-    }
-
-    fn pipeline(&self) -> usize {
-        self.session.pipeline()
-    }
-
-    fn rereads(&self, statement: Statement) -> bool {
-        self.session.rereads(statement)
-    }
-
-    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
-        self.session.reread(statement, raw, visit);
-    }
-
-    fn survives_errors(&self) -> bool {
-        self.session.survives_errors()
-    }
-
-    fn group_statements(&mut self) -> bool {
-        self.session.group_statements()
-    }
+    rumba_engine_api::forward_sql_properties!(session);
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         let statement = self.session.prepare(sql)?;

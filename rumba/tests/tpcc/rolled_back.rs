@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use rumba_engine_api::acid::Outcome;
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 
 use super::Worked;
@@ -79,13 +79,7 @@ impl Leaves {
 }
 
 impl SqlSession for Leaves {
-    fn dialect(&self) -> Dialect {
-        self.session.dialect()
-    }
-
-    fn survives_errors(&self) -> bool {
-        self.session.survives_errors()
-    }
+    rumba_engine_api::forward_sql_properties!(session);
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         let statement = self.session.prepare(sql)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::report::{Latency, StatementTimes, ThreadTimes};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Visit};
+use rumba_engine_api::sql::{Answer, Param, ParamType, SqlSession, Statement, Visit};
 
 /// The times of the sessions that it wraps.
 #[derive(Debug, Default)]
@@ -105,25 +105,7 @@ impl Timed {
 }
 
 impl SqlSession for Timed {
-    fn dialect(&self) -> Dialect {
-        self.session.dialect()
-    }
-
-    fn table_options(&self) -> &str {
-        self.session.table_options()
-    }
-
-    fn pipeline(&self) -> usize {
-        self.session.pipeline()
-    }
-
-    fn survives_errors(&self) -> bool {
-        self.session.survives_errors()
-    }
-
-    fn group_statements(&mut self) -> bool {
-        self.session.group_statements()
-    }
+    rumba_engine_api::forward_sql_properties!(session);
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.session.prepare(sql)
@@ -179,14 +161,6 @@ impl SqlSession for Timed {
             self.ended(answered);
         }
         polled
-    }
-
-    fn rereads(&self, statement: Statement) -> bool {
-        self.session.rereads(statement)
-    }
-
-    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
-        self.session.reread(statement, raw, visit);
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
