@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
-use crate::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use crate::setting::{Kind, SettingError, SettingInfo, Settings, Value, info};
 use crate::units::{parse_bytes, show_bytes};
 
 /// The smallest accepted memory limit; with less, a trial's process is killed before it has opened an engine.
@@ -134,10 +134,6 @@ pub const STORAGE_SETTINGS: &[SettingInfo] = &[
 ];
 
 const IOPS: Kind = Kind::Int(1, u32::MAX as i64);
-
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 impl Limits {
     /// Whether there is no limit.

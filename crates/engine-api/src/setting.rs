@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::EngineError;
 use crate::units::{parse_bytes, parse_duration};
 
 /// One value as written in an experiment.
@@ -66,6 +67,11 @@ pub struct SettingInfo<Text = &'static str> {
     pub help: Text,
 }
 
+/// The description of a setting with static texts.
+pub const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
 /// A setting that cannot be accepted: its name, the reason, and the remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{key}: {problem}")]
@@ -79,6 +85,12 @@ pub struct SettingError {
     /// Whether the name is unknown, so that the fault is not in the value.
     #[serde(default)]
     pub is_unknown: bool,
+}
+
+impl From<SettingError> for EngineError {
+    fn from(error: SettingError) -> Self {
+        EngineError::failed("configuration", format!("{error}; {}", error.remedy))
+    }
 }
 
 impl SettingError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bf_tree::{Config, ConfigError, StorageBackend, WalConfig};
 use rumba_engine_api::engine::{Durability, EngineConfig};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::units::show_bytes;
 
 use crate::files::{DATA, LOG};
@@ -17,10 +17,6 @@ const LARGEST_PAGE: u64 = 32 << 10;
 
 /// Segment size of the log in bytes, unless records are longer. Each log write writes a whole segment.
 const SEGMENT: u64 = 16 << 10;
-
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 /// The settings, by the library's own names.
 pub(crate) const SETTINGS: &[SettingInfo] = &[

@@ -1,7 +1,7 @@
 //! Translates an experiment's settings to the library's options.
 
 use rumba_engine_api::engine::{Durability, EngineConfig};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::units::show_bytes;
 
 use crate::raw::{Commit, EnvironmentOptions, TreeOptions};
@@ -17,10 +17,6 @@ pub const DEFAULT: &str = "zlib";
 
 /// The smallest cache: the library needs space for several nodes, each up to a page in size.
 const LEAST_CACHE: u64 = 1 << 20;
-
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 /// The settings, with the library's own names where they exist.
 pub const SETTINGS: &[SettingInfo] = &[

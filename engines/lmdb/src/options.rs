@@ -6,7 +6,7 @@ use lmdb_master_sys as ffi;
 use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_engine_api::units::show_bytes;
 
 /// Default lower bound of the map size, even on a small device. A sparse mapping costs only address space, and the
@@ -21,49 +21,44 @@ const MAP_SIZE_STEP: u64 = 64 << 10;
 
 /// LMDB's own settings, by the names of lmdb.h.
 pub(crate) const SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "map_size",
-        kind: Kind::Bytes,
-        default: "the file system's size, 16GiB to 8TiB",
-        help: "most bytes of the database; the file grows only as it is written",
-    },
-    SettingInfo {
-        name: "max_readers",
-        kind: Kind::Int(1, 1_000_000),
-        // Each reader takes 64 bytes of the lock file; LMDB's default of 126 is too few for hundreds of clients.
-        default: "4096",
-        help: "slots in the reader table; every session holds one",
-    },
-    SettingInfo {
-        name: "writemap",
-        kind: Kind::Bool,
-        default: "true under durability none, else false",
-        help: "MDB_WRITEMAP: write through the map, not by pwrite; a full device then kills the process (SIGBUS)",
-    },
-    SettingInfo {
-        name: "mapasync",
-        kind: Kind::Bool,
-        default: "false",
-        help: "MDB_MAPASYNC in place of MDB_NOSYNC; needs writemap, and a durability below sync",
-    },
-    SettingInfo {
-        name: "nometasync",
-        kind: Kind::Bool,
-        default: "false",
-        help: "MDB_NOMETASYNC in place of MDB_NOSYNC: data synced at commit, the meta page by the next commit",
-    },
-    SettingInfo {
-        name: "nordahead",
-        kind: Kind::Bool,
-        default: "true if the database exceeds the memory, else false",
-        help: "MDB_NORDAHEAD: no read-ahead by the kernel, for random reads of more than the memory",
-    },
-    SettingInfo {
-        name: "nomeminit",
-        kind: Kind::Bool,
-        default: "false",
-        help: "MDB_NOMEMINIT: do not zero pages before writing them; refused with writemap, which zeroes none",
-    },
+    info(
+        "map_size",
+        Kind::Bytes,
+        "the file system's size, 16GiB to 8TiB",
+        "most bytes of the database; the file grows only as it is written",
+    ),
+    // Each reader takes 64 bytes of the lock file; LMDB's default of 126 is too few for hundreds of clients.
+    info("max_readers", Kind::Int(1, 1_000_000), "4096", "slots in the reader table; every session holds one"),
+    info(
+        "writemap",
+        Kind::Bool,
+        "true under durability none, else false",
+        "MDB_WRITEMAP: write through the map, not by pwrite; a full device then kills the process (SIGBUS)",
+    ),
+    info(
+        "mapasync",
+        Kind::Bool,
+        "false",
+        "MDB_MAPASYNC in place of MDB_NOSYNC; needs writemap, and a durability below sync",
+    ),
+    info(
+        "nometasync",
+        Kind::Bool,
+        "false",
+        "MDB_NOMETASYNC in place of MDB_NOSYNC: data synced at commit, the meta page by the next commit",
+    ),
+    info(
+        "nordahead",
+        Kind::Bool,
+        "true if the database exceeds the memory, else false",
+        "MDB_NORDAHEAD: no read-ahead by the kernel, for random reads of more than the memory",
+    ),
+    info(
+        "nomeminit",
+        Kind::Bool,
+        "false",
+        "MDB_NOMEMINIT: do not zero pages before writing them; refused with writemap, which zeroes none",
+    ),
 ];
 
 /// How an environment is opened.

@@ -10,30 +10,25 @@ use rumba_engine_api::engine::{
 };
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, info};
 
 /// The `null` engine.
 pub struct Null;
 
 const SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "value_bytes",
-        kind: Kind::Int(64, 65536),
-        default: "128",
-        help: "length in bytes of the zeros that answer every get and scan entry",
-    },
-    SettingInfo {
-        name: "scan_rows",
-        kind: Kind::Int(0, 10_000),
-        default: "4",
-        help: "entries that every scan visits, up to its limit",
-    },
-    SettingInfo {
-        name: "delay_us",
-        kind: Kind::Int(0, 1_000_000),
-        default: "0",
-        help: "microseconds that every get and scan takes; the rest of the latency is the client's own",
-    },
+    info(
+        "value_bytes",
+        Kind::Int(64, 65536),
+        "128",
+        "length in bytes of the zeros that answer every get and scan entry",
+    ),
+    info("scan_rows", Kind::Int(0, 10_000), "4", "entries that every scan visits, up to its limit"),
+    info(
+        "delay_us",
+        Kind::Int(0, 1_000_000),
+        "0",
+        "microseconds that every get and scan takes; the rest of the latency is the client's own",
+    ),
 ];
 
 static INFO: EngineInfo = EngineInfo {

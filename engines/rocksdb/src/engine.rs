@@ -12,7 +12,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, info};
 
 use crate::db::{self, Database, Options};
 use crate::ffi::LoadError;
@@ -49,10 +49,6 @@ const SETTINGS: &[SettingInfo] = &[
     info("deadlock_detect", Kind::Bool, "true", "a deadlock is found at once, not by timeout"),
     info("transaction_lock_timeout", Kind::Int(-1, i64::MAX), "1000", "ms to wait for a row lock; -1 for ever"),
 ];
-
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 /// The listed default of one of the settings.
 pub(crate) fn default_of(name: &str) -> &'static str {

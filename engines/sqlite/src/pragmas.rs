@@ -3,7 +3,7 @@
 use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::units::show_bytes;
 
 use crate::busy::{HANDLERS, OWN, SHORT};
@@ -21,73 +21,58 @@ const BUSY_TIMEOUT: &str = "busy_timeout";
 
 /// SQLite's own settings, by the names of its pragmas.
 pub(crate) const SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "page_size",
-        kind: Kind::Bytes,
-        default: "4096",
-        help: "bytes in a page: a power of two from 512 to 65536",
-    },
-    SettingInfo {
-        name: "journal_mode",
-        kind: Kind::Choice(&["wal", "delete", "truncate", "persist", "memory", "off"]),
-        default: "wal",
-        help: "how a transaction is made atomic; memory and off need durability none",
-    },
-    SettingInfo {
-        name: "synchronous",
-        kind: Kind::Choice(&SYNCHRONOUS),
-        default: "full for sync, normal (wal) or off (others) for no-sync, off for none",
-        help: "when SQLite syncs files",
-    },
-    SettingInfo {
-        name: "cache_size",
-        kind: Kind::Int(-2_147_483_647, 2_147_483_647),
-        default: "an equal share of `cache`",
-        help: "page cache of EACH session: pages if positive, KiB if negative",
-    },
-    SettingInfo {
-        name: "mmap_size",
-        kind: Kind::Bytes,
-        default: "0",
-        help: "bytes of the file read through a memory map instead of the page cache",
-    },
-    SettingInfo {
-        name: "wal_autocheckpoint",
-        kind: Kind::Int(0, 2_147_483_647),
-        default: "1000",
-        help: "pages in the log at which a commit also writes a checkpoint; 0 never does",
-    },
-    SettingInfo {
-        name: "auto_vacuum",
-        kind: Kind::Choice(&AUTO_VACUUM),
-        default: "none",
-        help: "whether free pages are given back to the file system",
-    },
-    SettingInfo {
-        name: "temp_store",
-        kind: Kind::Choice(&TEMP_STORE),
-        default: "default",
-        help: "where temporary tables and sorts are stored; default is files",
-    },
-    SettingInfo {
-        name: "locking_mode",
-        kind: Kind::Choice(&["normal", "exclusive"]),
-        default: "normal",
-        help: "exclusive keeps the file locks and allows one session",
-    },
-    SettingInfo {
-        name: BUSY_TIMEOUT,
-        kind: Kind::Int(0, 2_147_483_647),
-        // The default of rusqlite, and so of many applications.
-        default: "5000",
-        help: "milliseconds to wait for another writer before a conflict",
-    },
-    SettingInfo {
-        name: BUSY_HANDLER,
-        kind: Kind::Choice(&HANDLERS),
-        default: "sqlite for sync, short for the others",
-        help: "how to wait: short sleeps 50 to 250 us at a time, sqlite 1 to 100 ms",
-    },
+    info("page_size", Kind::Bytes, "4096", "bytes in a page: a power of two from 512 to 65536"),
+    info(
+        "journal_mode",
+        Kind::Choice(&["wal", "delete", "truncate", "persist", "memory", "off"]),
+        "wal",
+        "how a transaction is made atomic; memory and off need durability none",
+    ),
+    info(
+        "synchronous",
+        Kind::Choice(&SYNCHRONOUS),
+        "full for sync, normal (wal) or off (others) for no-sync, off for none",
+        "when SQLite syncs files",
+    ),
+    info(
+        "cache_size",
+        Kind::Int(-2_147_483_647, 2_147_483_647),
+        "an equal share of `cache`",
+        "page cache of EACH session: pages if positive, KiB if negative",
+    ),
+    info("mmap_size", Kind::Bytes, "0", "bytes of the file read through a memory map instead of the page cache"),
+    info(
+        "wal_autocheckpoint",
+        Kind::Int(0, 2_147_483_647),
+        "1000",
+        "pages in the log at which a commit also writes a checkpoint; 0 never does",
+    ),
+    info("auto_vacuum", Kind::Choice(&AUTO_VACUUM), "none", "whether free pages are given back to the file system"),
+    info(
+        "temp_store",
+        Kind::Choice(&TEMP_STORE),
+        "default",
+        "where temporary tables and sorts are stored; default is files",
+    ),
+    info(
+        "locking_mode",
+        Kind::Choice(&["normal", "exclusive"]),
+        "normal",
+        "exclusive keeps the file locks and allows one session",
+    ),
+    // 5000 is the default of rusqlite, and so of many applications.
+    info(
+        BUSY_TIMEOUT,
+        Kind::Int(0, 2_147_483_647),
+        "5000",
+        "milliseconds to wait for another writer before a conflict",
+    ),
+    info(
+        BUSY_HANDLER,
+        Kind::Choice(&HANDLERS),
+        "sqlite for sync, short for the others",
+        "how to wait: short sleeps 50 to 250 us at a time, sqlite 1 to 100 ms",
+    ),
 ];
 
 /// The pragmas of every connection of an instance.

@@ -1,15 +1,11 @@
 //! LinkBench's settings: the originals' names where they have one.
 
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_workload_kit::shares;
 
 use crate::distribution::degree;
 use crate::distribution::payload::PayloadShape;
 use crate::profile::{PROFILE_2011, PROFILE_2017, Profile};
-
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 const PERCENT: Kind = Kind::Float(0.0, 100.0);
 const SHAPE: Kind = Kind::Float(0.0, 10.0);

@@ -1,7 +1,7 @@
 //! The settings of TPC-C.
 
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value, info};
 use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::workload::Test;
 
@@ -13,56 +13,46 @@ const SPLITS: &str = "splits";
 
 /// The settings, each with its default.
 pub const SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "warehouses",
-        kind: Kind::Int(1, 100_000),
-        default: "10",
-        help: "warehouses, about 100 MB each",
-    },
-    SettingInfo {
-        name: "data_sets",
-        kind: Kind::Int(1, 100),
-        default: "1",
-        help: "sets of the nine tables, each with this many warehouses; clients are divided among them",
-    },
-    SettingInfo {
-        name: SPLITS,
-        kind: Kind::Text,
-        default: "none",
-        help: "tests: all warehouses as this many sets, each loaded separately: \"1,10\" of 10 makes 1x10 and 10x1",
-    },
-    SettingInfo {
-        name: "think",
-        kind: Kind::Choice(&["none", "spec"]),
-        default: "none",
-        help: "spec: clients are terminals, ten for each warehouse, with the specification's keying and think times \
+    info("warehouses", Kind::Int(1, 100_000), "10", "warehouses, about 100 MB each"),
+    info(
+        "data_sets",
+        Kind::Int(1, 100),
+        "1",
+        "sets of the nine tables, each with this many warehouses; clients are divided among them",
+    ),
+    info(
+        SPLITS,
+        Kind::Text,
+        "none",
+        "tests: all warehouses as this many sets, each loaded separately: \"1,10\" of 10 makes 1x10 and 10x1",
+    ),
+    info(
+        "think",
+        Kind::Choice(&["none", "spec"]),
+        "none",
+        "spec: clients are terminals, ten for each warehouse, with the specification's keying and think times \
                (tpmC_percent reaches 97.0%). none: neither",
-    },
-    SettingInfo {
-        name: "statements",
-        kind: Kind::Choice(&["plain", "batched", "grouped"]),
-        default: "plain",
-        help: "plain: one per row. batched: one each for an order's items, stock and lines, and a delivery's orders. \
+    ),
+    info(
+        "statements",
+        Kind::Choice(&["plain", "batched", "grouped"]),
+        "plain",
+        "plain: one per row. batched: one each for an order's items, stock and lines, and a delivery's orders. \
                grouped: as batched, and independent statements share a round trip",
-    },
-    SettingInfo {
-        name: "customers",
-        kind: Kind::Int(10, 100_000),
-        default: "3000",
-        help: "customers of a district; the specification has 3000",
-    },
-    SettingInfo {
-        name: "items",
-        kind: Kind::Int(100, 1_000_000),
-        default: "100000",
-        help: "items, and rows of stock of a warehouse; the specification has 100000",
-    },
-    SettingInfo {
-        name: "constants",
-        kind: Kind::Int(0, i64::MAX),
-        default: "1",
-        help: "seed of the constants of the non-uniform random numbers; loads and runs of one database share it",
-    },
+    ),
+    info("customers", Kind::Int(10, 100_000), "3000", "customers of a district; the specification has 3000"),
+    info(
+        "items",
+        Kind::Int(100, 1_000_000),
+        "100000",
+        "items, and rows of stock of a warehouse; the specification has 100000",
+    ),
+    info(
+        "constants",
+        Kind::Int(0, i64::MAX),
+        "1",
+        "seed of the constants of the non-uniform random numbers; loads and runs of one database share it",
+    ),
 ];
 
 /// How statements take rows.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_engine_api::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value, info};
 use rumba_engine_api::workload::Test;
 use rumba_workload_kit::shares;
 
@@ -14,10 +14,6 @@ use crate::zipf::Zipf;
 
 /// The most fields of a record.
 pub const MOST_FIELDS: usize = 256;
-
-const fn info(name: &'static str, kind: Of, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 const SHARE: Of = Of::Float(0.0, 1.0);
 const OF_PROFILE: &str = "of the profile";

@@ -12,7 +12,7 @@ use rumba_engine_api::engine::{
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Test, Workload};
@@ -26,12 +26,12 @@ struct Paper {
 }
 
 const ENGINE_SETTINGS: &[SettingInfo] = &[
-    SettingInfo { name: "page_size", kind: Kind::Bytes, default: "16k", help: "" },
-    SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
-    SettingInfo { name: "mapped", kind: Kind::Bool, default: "false", help: "" },
-    SettingInfo { name: "use_direct_reads", kind: Kind::Bool, default: "false", help: "" },
-    SettingInfo { name: "own_cache", kind: Kind::Text, default: "by `cache`", help: "" },
-    SettingInfo { name: "own_durability", kind: Kind::Text, default: "by `durability`", help: "" },
+    info("page_size", Kind::Bytes, "16k", ""),
+    info("log.file_max", Kind::Bytes, "100MB", ""),
+    info("mapped", Kind::Bool, "false", ""),
+    info("use_direct_reads", Kind::Bool, "false", ""),
+    info("own_cache", Kind::Text, "by `cache`", ""),
+    info("own_durability", Kind::Text, "by `durability`", ""),
 ];
 
 impl Engine for Paper {
@@ -91,9 +91,9 @@ pub struct PaperLoad {
 }
 
 const WORKLOAD_SETTINGS: &[SettingInfo] = &[
-    SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" },
-    SettingInfo { name: "suite", kind: Kind::Bool, default: "false", help: "" },
-    SettingInfo { name: "suite_again", kind: Kind::Bool, default: "false", help: "" },
+    info("maxid1", Kind::Int(1, 1_000_000_000), "1000", ""),
+    info("suite", Kind::Bool, "false", ""),
+    info("suite_again", Kind::Bool, "false", ""),
 ];
 
 impl Workload for PaperLoad {

@@ -8,7 +8,7 @@ mod validated_script;
 mod verify;
 
 use rumba_engine_api::engine::Family;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::workload::{Bound, Test, Workload};
 
@@ -19,30 +19,30 @@ const FAMILIES: &[Family] =
     &[Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
 
 const SETTINGS: &[SettingInfo] = &[
-    SettingInfo {
-        name: "script",
-        kind: Kind::Text,
-        default: "oltp_read_write",
-        help: "a bundled script's name, or the path of a Lua file: what `sysbench` takes as its test",
-    },
-    SettingInfo {
-        name: "options",
-        kind: Kind::Text,
-        default: "none",
-        help: "as for sysbench: \"--tables=4 --rand-type=uniform\"; each is a setting by its name too: tables = 4",
-    },
-    SettingInfo {
-        name: "suite",
-        kind: Kind::Text,
-        default: "none: the script alone",
-        help: "several tests over one load: classic, micro, all (what `script` declares), or names separated by commas",
-    },
-    SettingInfo {
-        name: "data",
-        kind: Kind::Bytes,
-        default: "by the tables of a bundled script, else unknown",
-        help: "bytes of values that prepare writes, for memory limits that are shares of them",
-    },
+    info(
+        "script",
+        Kind::Text,
+        "oltp_read_write",
+        "a bundled script's name, or the path of a Lua file: what `sysbench` takes as its test",
+    ),
+    info(
+        "options",
+        Kind::Text,
+        "none",
+        "as for sysbench: \"--tables=4 --rand-type=uniform\"; each is a setting by its name too: tables = 4",
+    ),
+    info(
+        "suite",
+        Kind::Text,
+        "none: the script alone",
+        "several tests over one load: classic, micro, all (what `script` declares), or names separated by commas",
+    ),
+    info(
+        "data",
+        Kind::Bytes,
+        "by the tables of a bundled script, else unknown",
+        "bytes of values that prepare writes, for memory limits that are shares of them",
+    ),
 ];
 
 /// sysbench's scripts as a workload.
@@ -85,14 +85,14 @@ const KEY_VALUE_FAMILIES: &[Family] =
     &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
 
 const KEY_VALUE_SETTINGS: &[SettingInfo] = &[
-    SettingInfo { name: "script", kind: Kind::Text, default: "none: required", help: "the path of a Lua file" },
+    info("script", Kind::Text, "none: required", "the path of a Lua file"),
     SETTINGS[1],
-    SettingInfo {
-        name: "data",
-        kind: Kind::Bytes,
-        default: "unknown",
-        help: "bytes of keys and values that prepare writes, for memory limits that are shares of them",
-    },
+    info(
+        "data",
+        Kind::Bytes,
+        "unknown",
+        "bytes of keys and values that prepare writes, for memory limits that are shares of them",
+    ),
 ];
 
 impl Workload for Lua {
