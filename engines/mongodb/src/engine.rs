@@ -14,13 +14,14 @@ use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Admin, MongoCounts, OnLost, SessionOptions};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
+use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::install::Release;
 
 use crate::brand::Brand;
 use crate::catalogue::RELEASES;
 use crate::control::Control;
 use crate::instance::{Host, Parts, ServerInstance};
-use crate::launch::{self, ANSWER, Data, Layout};
+use crate::launch::{self, ANSWER};
 use crate::options::Options;
 use crate::plan::{self, Plan};
 use crate::software::Software;
@@ -84,10 +85,6 @@ fn is_wired_tiger(options: &Options) -> bool {
     options.arguments.get("storageEngine").is_none_or(|engine| engine == "wiredTiger")
 }
 
-fn setting(error: SettingError) -> EngineError {
-    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
-}
-
 impl MongoEngine {
     fn planned(&self, config: &EngineConfig, server: &Server) -> Result<(Options, Plan), SettingError> {
         let options = Options::read(self.brand, config)?;
@@ -99,8 +96,8 @@ impl MongoEngine {
     }
 
     fn open_any(&self, dir: &Path, config: &EngineConfig, data: Data) -> Result<ServerInstance, EngineError> {
-        let server = Server::of(self.brand, config.server.as_deref()).map_err(setting)?;
-        let (options, plan) = self.planned(config, &server).map_err(setting)?;
+        let server = Server::of(self.brand, config.server.as_deref())?;
+        let (options, plan) = self.planned(config, &server)?;
         let (host, target, database, reported) = match &server {
             Server::Software(software) => {
                 let layout = Layout::new(dir);
@@ -112,7 +109,7 @@ impl MongoEngine {
                 (Some((running, layout.data())), target, DATABASE.to_owned(), software.described())
             }
             Server::Existing(dsn) => {
-                let target = dsn::target(dsn).map_err(setting)?;
+                let target = dsn::target(dsn)?;
                 let reported = "run by others: `cache` and compression are what it was given".to_owned();
                 (None, target, dsn.database.clone(), reported)
             }
@@ -123,11 +120,11 @@ impl MongoEngine {
         let host = match host {
             Some((running, data)) => Host::Own { running, data },
             None => {
-                existing::check(&mut control, &database).map_err(setting)?;
+                existing::check(&mut control, &database)?;
                 let held = existing::take(&target, &mut control, &database)?;
                 existing::make_ready(&mut control, &database)?;
                 let (pid, data) = existing::place(&target, &mut control);
-                Host::Existing { pid, data, _held: held, flushes }
+                Host::Existing { pid, data, taken: held, flushes }
             }
         };
         let mut settings = vec![("server".to_owned(), reported)];
@@ -230,9 +227,9 @@ impl Engine for MongoEngine {
     }
 
     fn clean_server(&self, server: &str) -> Result<(), EngineError> {
-        let dsn = dsn::parse(server).map_err(setting)?;
-        let target = dsn::target(&dsn).map_err(setting)?;
-        let mut control = Control::new(existing::connect(&target).map_err(setting)?, OnLost::Reconnect);
+        let dsn = dsn::parse(server)?;
+        let target = dsn::target(&dsn)?;
+        let mut control = Control::new(existing::connect(&target)?, OnLost::Reconnect);
         existing::clean(&target, &mut control, &dsn.database)
     }
 

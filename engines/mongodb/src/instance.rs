@@ -1,6 +1,6 @@
 //! A server that a trial uses.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,35 +10,17 @@ use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
-use rumba_server_kit::watch::{Watch, Watched};
+use rumba_server_kit::host::{self, Running};
+use rumba_server_kit::watch::Watched;
 
 use crate::brand::Brand;
 use crate::control::{ADMIN, Control, failed};
 use crate::counters;
 use crate::existing::{self, Held};
-use crate::launch::{ANSWER, Running, STOP};
+use crate::launch::ANSWER;
 
 /// Who runs the server.
-pub enum Host {
-    /// rumba runs the server.
-    Own {
-        /// The running server.
-        running: Running,
-        /// Its data directory.
-        data: PathBuf,
-    },
-    /// The user runs the server; process and data directory are known only if they can be determined.
-    Existing {
-        /// The process.
-        pid: Option<u32>,
-        /// The data directory.
-        data: Option<PathBuf>,
-        /// Keeps other trials off the database.
-        _held: Held,
-        /// Whether settle and drain make the server write.
-        flushes: bool,
-    },
-}
+pub type Host = host::Host<Running, Held>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
@@ -79,32 +61,16 @@ impl ServerInstance {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The watch on the server process, if rumba runs it.
-    fn watch(&self) -> Option<&Arc<Watch>> {
-        match &self.host {
-            Host::Own { running, .. } => Some(&running.watch),
-            Host::Existing { .. } => None,
-        }
-    }
-
-    fn flushes(&self) -> bool {
-        !matches!(self.host, Host::Existing { flushes: false, .. })
-    }
-
     /// Writes all dirty data without a timeout, with a checkpoint if the storage engine has one.
     fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
-        if !self.flushes() {
+        if !self.host.flushes() {
             return Ok(());
         }
         let mut control = self.control();
         control.set_timeout(None);
         let written = control.fetch(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
         control.set_timeout(Some(ANSWER));
-        let written = written.map_err(failed(call));
-        match self.watch() {
-            Some(watch) => watch.explained(written),
-            None => written,
-        }
+        self.host.explained(written.map_err(failed(call)))
     }
 
     fn counted(&self) -> [(&'static str, u64); 6] {
@@ -122,10 +88,10 @@ impl ServerInstance {
 
 impl Instance for ServerInstance {
     fn session(&self) -> Result<Session, EngineError> {
-        let connected = MongoSession::connect(&self.target, &self.session);
-        Ok(Session::Document(match self.watch() {
-            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
-            None => Box::new(connected?),
+        let session = self.host.explained(MongoSession::connect(&self.target, &self.session))?;
+        Ok(Session::Document(match self.host.running() {
+            Some(running) => Box::new(Watched { session, watch: running.watch.clone() }),
+            None => Box::new(session),
         }))
     }
 
@@ -138,7 +104,7 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        (!self.flushes()).then(|| UNFLUSHED.to_owned())
+        (!self.host.flushes()).then(|| UNFLUSHED.to_owned())
     }
 
     fn debt(&self) -> Vec<Gauge> {
@@ -174,26 +140,15 @@ impl Instance for ServerInstance {
     }
 
     fn place(&self) -> ProcessLocation {
-        match &self.host {
-            Host::Own { running, data } => {
-                ProcessLocation::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
-            }
-            Host::Existing { pid, data, .. } => ProcessLocation::Server { pid: *pid, data_dir: data.clone() },
-        }
+        self.host.place()
     }
 
     fn access(&self) -> Option<Access> {
-        match &self.host {
-            Host::Own { running, .. } => Some(Access::clone(&running.access)),
-            Host::Existing { .. } => None,
-        }
+        self.host.access()
     }
 
     fn kill(&self) -> Result<(), EngineError> {
-        match self.watch() {
-            Some(watch) => watch.kill_all(),
-            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
-        }
+        self.host.kill()
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
@@ -201,9 +156,9 @@ impl Instance for ServerInstance {
         match self.host {
             Host::Own { running, .. } => {
                 drop(control);
-                running.watch.stop(STOP)
+                running.stop()
             }
-            Host::Existing { _held, .. } => {
+            Host::Existing { taken: _held, .. } => {
                 control.set_timeout(None);
                 existing::give_back(&mut control, &self.session.database)
             }

@@ -2,21 +2,19 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::bson::DocumentBuf;
-use rumba_engine_api::engine::KEPT;
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_mongodb::{Address, Admin, Secret, Target};
 use rumba_server_kit::cache;
-use rumba_server_kit::failure::{LogWords, full_or_failed, last_lines};
+use rumba_server_kit::failure::{LogWords, full_or_failed};
 use rumba_server_kit::files::{free_port, password, write_private};
-use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::host::{CALL, Data, Layout, Running};
+use rumba_server_kit::process::{Process, Signals};
 use rumba_server_kit::watch::Watch;
 
 use crate::brand::Brand;
@@ -24,15 +22,14 @@ use crate::control::{ADMIN, failed, within};
 use crate::plan::Plan;
 use crate::software::Software;
 
-/// Startup timeout. A server that exits earlier is noticed immediately.
-const START: Duration = Duration::from_secs(300);
-/// Timeout of a clean shutdown, in which the server writes a checkpoint.
-pub const STOP: Duration = Duration::from_secs(300);
 /// Timeout of a call on the control session.
 pub const ANSWER: Duration = Duration::from_secs(60);
 /// The user and the replica set's name in servers that rumba runs.
 const RUMBA: &str = "rumba";
-const CALL: &str = "start of the server";
+/// The password of rumba's user, with the data because copies of the data need it.
+const PASSWORD: &str = "rumba-password";
+/// The key of the replica set.
+const KEY: &str = "key";
 
 /// How to read the server's log. It is JSON since 4.4, with the severity in `s`.
 const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &[], aliases: &[] };
@@ -41,70 +38,13 @@ fn is_error(line: &str) -> bool {
     ["\"s\":\"E\"", "\"s\":\"F\"", " E ", " F ", "Error", "error:"].iter().any(|mark| line.contains(mark))
 }
 
-/// The paths of an instance's files.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    dir: PathBuf,
-}
-
-impl Layout {
-    /// The layout of an instance in a directory.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
-    }
-
-    /// The data directory.
-    pub fn data(&self) -> PathBuf {
-        self.dir.join("data")
-    }
-
-    /// The password of rumba's user, with the data because copies of the data need it.
-    fn password(&self) -> PathBuf {
-        self.data().join("rumba-password")
-    }
-
-    fn key(&self) -> PathBuf {
-        self.dir.join("key")
-    }
-
-    fn log(&self) -> PathBuf {
-        self.dir.join(KEPT).join("error.log")
-    }
-}
-
-/// A server that accepts connections.
-pub struct Running {
-    /// The server's process and log.
-    pub watch: Arc<Watch>,
-    /// The server's address, and the user to connect as.
-    pub target: Target,
-    /// How a person can connect to the server.
-    pub access: Box<Access>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Sessions may still hold the watch, but the server must end with its instance.
-        self.watch.kill();
-    }
-}
-
-/// Whether a data directory is new or was left by an earlier server of rumba's.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Data {
-    /// It is empty.
-    New,
-    /// It holds a database.
-    Left,
-}
-
 /// Starts a server and waits until it answers and accepts writes. A `mongod` admits only rumba's user.
 ///
 /// # Errors
 /// If the server exits: its last messages and the option that they concern.
 pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> Result<Running, EngineError> {
     let on_disk = |what: &str, error: io::Error| full_or_failed(CALL, format!("{what}: {error}"));
-    cache::make_private(&layout.dir.join(KEPT)).map_err(|error| on_disk("its directory", error))?;
+    cache::make_private(&layout.kept()).map_err(|error| on_disk("its directory", error))?;
     fs::create_dir_all(layout.data()).map_err(|error| on_disk("its data directory", error))?;
     let port = free_port().map_err(|error| on_disk("a free port", error))?;
     let mut command = software.command();
@@ -115,8 +55,8 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> R
             command.arg("--dbpath").arg(layout.data());
             if plan.replicated {
                 let key = password().map_err(|error| on_disk("/dev/urandom", error))?.replace('-', "");
-                write_private(&layout.key(), &key).map_err(|error| on_disk("its key", error))?;
-                command.args(["--replSet", RUMBA]).arg("--keyFile").arg(layout.key());
+                write_private(&layout.file(KEY), &key).map_err(|error| on_disk("its key", error))?;
+                command.args(["--replSet", RUMBA]).arg("--keyFile").arg(layout.file(KEY));
             }
         }
         Brand::SecantusDb => {
@@ -134,12 +74,12 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> R
     let target = Target::anonymous(Address::Tcp { host: "127.0.0.1".into(), port });
     let command = ["mongosh", "--host", "127.0.0.1", "--port"].map(str::to_owned).into_iter().chain([port.to_string()]);
     let access = Access { environment: Vec::new(), command: command.collect(), password_file: None };
-    let mut running = Running { watch, target, access: Box::new(access) };
+    let mut running = Running { watch, target, access: Box::new(access), socket: None };
     if software.brand == Brand::SecantusDb {
         wait(&running, |_| true)?;
     } else {
         // The server's shell prompts for the password and cannot read it from a file.
-        let file = layout.password();
+        let file = layout.data().join(PASSWORD);
         if data == Data::Left {
             let secret = fs::read_to_string(&file).map_err(|error| on_disk("its password", error))?;
             (running.target.user, running.target.password) = (RUMBA.to_owned(), Secret::new(secret.trim().to_owned()));
@@ -210,21 +150,11 @@ fn make_user(running: &mut Running, mut admin: Admin) -> Result<(), EngineError>
 
 /// Waits until a server accepts a connection and is in the required state.
 fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin, EngineError> {
-    let begun = Instant::now();
-    loop {
-        if let Some(end) = running.watch.end(CALL) {
-            return Err(end);
-        }
-        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
-            Ok(admin) if is_ready(&admin) => return Ok(admin),
-            Ok(_) => "it takes no writes yet".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        if begun.elapsed() > START {
-            let log = last_lines(&running.watch.log(), 10);
-            let words = format!("it is not ready after {} s ({last}); its log has:\n{log}", START.as_secs());
-            return Err(EngineError::failed(CALL, words));
-        }
-        sleep(LOOK);
-    }
+    running.wait(|target| {
+        Ok(match Admin::connect(target, Duration::from_secs(10)) {
+            Ok(admin) if is_ready(&admin) => Ok(admin),
+            Ok(_) => Err("it takes no writes yet".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
+    })
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::{EngineConfig, EngineInfo, Family, Form};
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_protocol_mongodb::OnLost;
+use rumba_server_kit::own_settings::separate;
 
 use crate::brand::Brand;
 
@@ -78,10 +79,6 @@ impl Brand {
 /// The number of rumba's own settings at the start of each list.
 const OWN: usize = 3;
 
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
-
 /// Parsed settings.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -101,26 +98,18 @@ impl Options {
     /// # Errors
     /// An invalid value for one of rumba's own settings; an option that rumba sets itself.
     pub fn read(brand: Brand, config: &EngineConfig) -> Result<Self, SettingError> {
-        let infos = &brand.info().settings[..OWN];
-        let (mut own, mut arguments) = (Settings::default(), BTreeMap::new());
-        for (name, value) in &config.settings.0 {
-            if infos.iter().any(|info| info.name == name) {
-                own.0.insert(name.clone(), value.clone());
-                continue;
-            }
-            if let Some((_, remedy)) = RESERVED.iter().find(|(reserved, _)| reserved == name) {
-                return Err(SettingError::new(name, "rumba sets this itself", *remedy));
-            }
-            match value {
+        let (own, options) = separate(config, &brand.info().settings[..OWN], str::to_owned, RESERVED)?;
+        let mut arguments = BTreeMap::new();
+        for (name, value) in options {
+            let written = match value {
                 Value::Bool(false) => {
                     return Err(SettingError::new(name, "an option of the server's is there or not", "leave it out"));
                 }
-                Value::Bool(true) => arguments.insert(name.clone(), String::new()),
-                other => arguments.insert(name.clone(), other.to_string()),
+                Value::Bool(true) => String::new(),
+                other => other.to_string(),
             };
+            arguments.insert(name, written);
         }
-        let own = own.as_described(infos);
-        own.check(&config.engine, infos)?;
         Ok(Self {
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
             transactions: own.bool("transactions") != Some(false),

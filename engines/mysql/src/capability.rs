@@ -12,9 +12,10 @@ use rumba_protocol_mysql::{Admin, Rows, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::initialise;
-use crate::launch::{Data, Launch, Layout, Line};
+use crate::launch::{Launch, Line};
 use rumba_server_kit::cache::{self, Draft};
 use rumba_server_kit::failure::last_lines;
+use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::readback::as_switch;
 use rumba_server_kit::version::Version;
 

@@ -11,11 +11,12 @@ use rumba_engine_api::engine::{
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
-use rumba_engine_api::setting::{Kind as SettingKind, SettingError, SettingInfo};
+use rumba_engine_api::setting::{Kind as SettingKind, SettingError, SettingInfo, info};
 use rumba_engine_api::sql::Dialect;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::Dsn;
+use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::Selected as Server;
 
@@ -29,9 +30,9 @@ use crate::dsn;
 use crate::existing;
 use crate::initialise;
 use crate::instance::{Host, Parts, ServerInstance};
-use crate::launch::{Data, Launch, Layout, SCHEMA};
+use crate::launch::{Launch, SCHEMA};
 use crate::memory;
-use crate::options::{OWN, Options, info};
+use crate::options::{OWN, Options};
 use crate::overruled;
 use crate::plan::{self, Plan};
 use crate::readback;
@@ -241,7 +242,7 @@ impl MySqlEngine {
         server: &Server,
         data: Data,
     ) -> Result<ServerInstance, EngineError> {
-        let Ready { options, software, plan, capabilities } = self.plan_own(config, server).map_err(setting)?;
+        let Ready { options, software, plan, capabilities } = self.plan_own(config, server)?;
         let layout = Layout::new(dir);
         match data {
             Data::New => initialise::provide(&software, &plan.at_install(), &layout.data())?,
@@ -257,7 +258,8 @@ impl MySqlEngine {
         settings.extend(plan.at_default(&capabilities));
         let parts = Parts {
             target: running.target.clone(),
-            host: Host::Own { running, data: layout.data(), contents: data },
+            host: Host::Own { running, data: layout.data() },
+            data,
             schema: SCHEMA.into(),
             control: Control::new(admin, options.on_lost, None),
             settings,
@@ -267,9 +269,9 @@ impl MySqlEngine {
     }
 
     fn open_existing(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
-        let target = dsn::target(dsn).map_err(setting)?;
-        let mut admin = existing::connect(&target).map_err(setting)?;
-        let (options, plan, capabilities) = self.plan_existing(config, &mut admin).map_err(setting)?;
+        let target = dsn::target(dsn)?;
+        let mut admin = existing::connect(&target)?;
+        let (options, plan, capabilities) = self.plan_existing(config, &mut admin)?;
         let mut settings = vec![
             (
                 "server".to_owned(),
@@ -278,7 +280,7 @@ impl MySqlEngine {
             ("table_options".to_owned(), plan.table_options.clone()),
         ];
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
-        let place = existing::place(&target, &mut admin);
+        let (pid, data) = existing::place(&target, &mut admin);
         let schema = dsn.database.clone();
         let taken = existing::take(&mut admin, &schema)?;
         let version = capabilities.version_text;
@@ -293,8 +295,12 @@ impl MySqlEngine {
             return Err(error);
         }
         control.set_timeout(Some(existing::PATIENCE));
-        let host = Host::Existing { taken, place, flushes };
-        ServerInstance::new(Parts { host, target, schema, control, settings, version }, &plan, &options)
+        let host = Host::Existing { pid, data, taken, flushes };
+        ServerInstance::new(
+            Parts { host, data: Data::Left, target, schema, control, settings, version },
+            &plan,
+            &options,
+        )
     }
 }
 
@@ -304,10 +310,6 @@ struct Ready {
     software: Software,
     plan: Plan,
     capabilities: Capabilities,
-}
-
-fn setting(error: SettingError) -> EngineError {
-    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
 }
 
 fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin, EngineError> {
@@ -440,9 +442,9 @@ impl Engine for MySqlEngine {
     }
 
     fn clean_server(&self, server: &str) -> Result<(), EngineError> {
-        let dsn = dsn::FORM.parse(server).map_err(setting)?;
-        let target = dsn::target(&dsn).map_err(setting)?;
-        existing::clean(&mut existing::connect(&target).map_err(setting)?, &dsn.database)
+        let dsn = dsn::FORM.parse(server)?;
+        let target = dsn::target(&dsn)?;
+        existing::clean(&mut existing::connect(&target)?, &dsn.database)
     }
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
@@ -463,7 +465,7 @@ impl Engine for MySqlEngine {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        let server = self.server(config.server.as_deref()).map_err(setting)?;
+        let server = self.server(config.server.as_deref())?;
         Ok(Box::new(match &server {
             Server::Existing(dsn) => self.open_existing(config, dsn)?,
             server => self.open_own(dir, config, server, Data::New)?,
@@ -476,7 +478,7 @@ impl Engine for MySqlEngine {
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        match self.server(config.server.as_deref()).map_err(setting)? {
+        match self.server(config.server.as_deref())? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }

@@ -1,6 +1,6 @@
 //! A server that a trial uses.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,42 +13,24 @@ use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Kind, MESSAGES, OVER_OLDER_DATA, Server};
 use crate::existing::Taken;
-use crate::launch::{Data, Running, STOP};
 use crate::marker;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::dsn::UNFLUSHED;
-use rumba_server_kit::watch::{Watch, Watched};
+use rumba_server_kit::host::{self, Data, Running};
 
 /// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// Who runs the server.
-pub enum Host {
-    /// rumba runs the server.
-    Own {
-        /// The running server.
-        running: Running,
-        /// Its data directory.
-        data: PathBuf,
-        /// The contents of the data directory at the start.
-        contents: Data,
-    },
-    /// An existing server.
-    Existing {
-        /// The schema.
-        taken: Taken,
-        /// The server's process and data directory, if they can be determined.
-        place: (Option<u32>, Option<PathBuf>),
-        /// Whether settle and drain make the server write.
-        flushes: bool,
-    },
-}
+pub type Host = host::Host<Running, Taken>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
     host: Host,
+    /// Whether the server holds only data of this trial.
+    is_new: bool,
     target: Target,
     schema: String,
     server: Server,
@@ -63,6 +45,8 @@ pub struct ServerInstance {
 pub struct Parts {
     /// Who runs the server.
     pub host: Host,
+    /// The contents of its data directory at the start.
+    pub data: Data,
     /// The address and user of the sessions.
     pub target: Target,
     /// The schema of the tables.
@@ -86,7 +70,7 @@ impl ServerInstance {
     /// # Errors
     /// A lost connection.
     pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Result<Self, EngineError> {
-        let Parts { host, mut target, schema, mut control, settings, version } = parts;
+        let Parts { host, data, mut target, schema, mut control, settings, version } = parts;
         target.database = Some(schema.clone());
         let server = Server::new(plan.kind.clone(), &version);
         if matches!(host, Host::Own { .. }) {
@@ -108,7 +92,8 @@ impl ServerInstance {
             templates: Arc::default(),
             observer,
         };
-        Ok(Self { host, target, schema, server, session, counts, version, settings, control })
+        let is_new = data == Data::New;
+        Ok(Self { host, is_new, target, schema, server, session, counts, version, settings, control })
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -121,23 +106,7 @@ impl ServerInstance {
         control.set_timeout(None);
         let result = upkeep(&mut control).map_err(|error| control.reported(error));
         control.set_timeout(Some(ANSWER));
-        match self.watch() {
-            Some(watch) => watch.explained(result),
-            None => result,
-        }
-    }
-
-    /// The watch on the server process, if rumba runs it.
-    fn watch(&self) -> Option<&Arc<Watch>> {
-        match &self.host {
-            Host::Own { running, .. } => Some(&running.watch),
-            Host::Existing { .. } => None,
-        }
-    }
-
-    /// Whether this server holds only data of this trial.
-    fn is_new(&self) -> bool {
-        matches!(self.host, Host::Own { contents: Data::New, .. })
+        self.host.explained(result)
     }
 
     fn counted(&self) -> [(&'static str, u64); 4] {
@@ -161,10 +130,7 @@ impl Instance for ServerInstance {
             }
             other => other,
         });
-        Ok(Session::Sql(match self.watch() {
-            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
-            None => Box::new(connected?),
-        }))
+        self.host.sql(connected)
     }
 
     fn most_clients(&self) -> Option<MostClients> {
@@ -189,7 +155,7 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        if matches!(self.host, Host::Existing { flushes: false, .. }) {
+        if !self.host.flushes() {
             return Some(UNFLUSHED.to_owned());
         }
         let messages = || self.debt().into_iter().find(|gauge| gauge.name == MESSAGES).map(|gauge| gauge.value);
@@ -198,7 +164,7 @@ impl Instance for ServerInstance {
 
     fn debt(&self) -> Vec<Gauge> {
         let mut gauges = counters::debt(&mut *self.control(), &self.server).gauges;
-        gauges.retain(|gauge| gauge.name != MESSAGES || self.is_new());
+        gauges.retain(|gauge| gauge.name != MESSAGES || self.is_new);
         gauges
     }
 
@@ -219,7 +185,7 @@ impl Instance for ServerInstance {
 
     fn effective_settings(&self) -> Vec<(String, String)> {
         let mut settings = self.settings.clone();
-        if self.server.kind == Kind::TokuDb && !self.is_new() {
+        if self.server.kind == Kind::TokuDb && !self.is_new {
             // This is not a setting, but only settings can hold text in the record: the reason why the gauge is absent.
             settings.push((MESSAGES.to_owned(), format!("absent: {OVER_OLDER_DATA}")));
         }
@@ -231,28 +197,15 @@ impl Instance for ServerInstance {
     }
 
     fn place(&self) -> ProcessLocation {
-        match &self.host {
-            Host::Own { running, data, .. } => {
-                ProcessLocation::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
-            }
-            Host::Existing { place: (pid, data_dir), .. } => {
-                ProcessLocation::Server { pid: *pid, data_dir: data_dir.clone() }
-            }
-        }
+        self.host.place()
     }
 
     fn access(&self) -> Option<Access> {
-        match &self.host {
-            Host::Own { running, .. } => Some(Access::clone(&running.access)),
-            Host::Existing { .. } => None,
-        }
+        self.host.access()
     }
 
     fn kill(&self) -> Result<(), EngineError> {
-        match self.watch() {
-            Some(watch) => watch.kill_all(),
-            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
-        }
+        self.host.kill()
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
@@ -260,7 +213,7 @@ impl Instance for ServerInstance {
             Host::Own { running, .. } => {
                 // Close the connection before the server is stopped. Only sessions of an existing server share it.
                 drop(self.control);
-                running.watch.stop(STOP)
+                running.stop()
             }
             Host::Existing { taken, .. } => {
                 let mut control = held(&self.control);

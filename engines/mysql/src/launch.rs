@@ -2,114 +2,40 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rumba_engine_api::access::Access;
-use rumba_engine_api::engine::KEPT;
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 use rumba_server_kit::cache;
-use rumba_server_kit::failure::last_lines;
 use rumba_server_kit::files::{free_port, password, short_socket, write_private};
-use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::host::{CALL, Data, Layout, Running};
+use rumba_server_kit::process::{Process, Signals};
 use rumba_server_kit::version::Version;
 use rumba_server_kit::watch::Watch;
 
 use crate::failure::LOG_WORDS;
 use crate::software::{Brand, Software};
 
-/// Startup timeout. A server that exits earlier is noticed immediately.
-const START: Duration = Duration::from_secs(300);
-/// Timeout of a clean shutdown, in which the server writes its dirty pages.
-pub const STOP: Duration = Duration::from_secs(300);
 /// The socket within the data directory.
 const SOCKET: &str = "s";
+/// The directory of the server's temporary files. It is private because a server that starts deletes the temporary
+/// files of other servers in a shared directory such as `/tmp`.
+const TEMPORARY: &str = "tmp";
+/// The server's option file.
+const CONFIGURATION: &str = "my.cnf";
+/// Statements that the server runs before it accepts connections.
+const FIRST_STATEMENTS: &str = "first.sql";
+/// The client's option file, with the server's address and the password.
+const CLIENT: &str = "client.cnf";
 /// The schema of a managed server.
 pub const SCHEMA: &str = rumba_server_kit::dsn::DATABASE;
 
-/// The paths of an instance's files.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    dir: PathBuf,
-}
-
-impl Layout {
-    /// The layout of an instance in a directory.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
-    }
-
-    /// The data directory.
-    pub fn data(&self) -> PathBuf {
-        self.dir.join("data")
-    }
-
-    /// The directory whose files are stored with the results.
-    pub fn kept(&self) -> PathBuf {
-        self.dir.join(KEPT)
-    }
-
-    /// The server's log.
-    pub fn log(&self) -> PathBuf {
-        self.kept().join("error.log")
-    }
-
-    /// The directory of the server's temporary files. It is private because a server that starts deletes the temporary
-    /// files of other servers in a shared directory such as `/tmp`.
-    fn temporary(&self) -> PathBuf {
-        self.dir.join("tmp")
-    }
-
-    fn configuration(&self) -> PathBuf {
-        self.dir.join("my.cnf")
-    }
-
-    fn first_statements(&self) -> PathBuf {
-        self.dir.join("first.sql")
-    }
-
-    /// The client's option file, with the server's address and the password.
-    fn client(&self) -> PathBuf {
-        self.dir.join("client.cnf")
-    }
-}
-
 /// A line of the server's configuration; a switch has no value.
 pub type Line = (String, Option<String>);
-
-/// A server that accepts connections.
-pub struct Running {
-    /// The server's process and log.
-    pub watch: Arc<Watch>,
-    /// The server's address, and the user to connect as.
-    pub target: Target,
-    /// How a person can connect to the server.
-    pub access: Box<Access>,
-    /// Keeps the short path to the socket valid.
-    _data: Option<OwnedFd>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Sessions may still hold the watch, but the server must end with its instance.
-        self.watch.kill();
-    }
-}
-
-/// The contents of the data directory at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Only the system tables.
-    New,
-    /// Data of an earlier server of rumba's, with its schema and users.
-    Left,
-}
 
 /// The parameters of a server start.
 pub struct Launch<'a> {
@@ -131,10 +57,9 @@ impl Launch<'_> {
     /// # Errors
     /// If the server exits: its last messages and the setting that they concern.
     pub fn start(&self) -> Result<Running, EngineError> {
-        let failed =
-            |what: &str, error: io::Error| EngineError::failed("start of the server", format!("{what}: {error}"));
+        let failed = |what: &str, error: io::Error| EngineError::failed(CALL, format!("{what}: {error}"));
         let layout = self.layout;
-        for dir in [layout.kept(), layout.temporary()] {
+        for dir in [layout.kept(), layout.file(TEMPORARY)] {
             cache::make_private(&dir).map_err(|error| failed("its directory", error))?;
         }
         let password = password().map_err(|error| failed("/dev/urandom", error))?;
@@ -142,15 +67,15 @@ impl Launch<'_> {
             Some(0) => Some(free_port().map_err(|error| failed("a free port", error))?),
             port => port,
         };
-        write_private(&layout.first_statements(), &self.first_statements(&password, port.is_some()))
+        write_private(&layout.file(FIRST_STATEMENTS), &self.first_statements(&password, port.is_some()))
             .map_err(|error| failed("first.sql", error))?;
         let access = self.admit(&password, port).map_err(|error| failed("client.cnf", error))?;
         let configuration = self.configuration(port);
         // This copy holds no password: the password is in the init file, which is removed below.
         fs::write(layout.kept().join("my.cnf"), &configuration).map_err(|error| failed("my.cnf", error))?;
         let first =
-            format!("{configuration}init_file = {}\n", quoted(&layout.first_statements().display().to_string()));
-        write_private(&layout.configuration(), &first).map_err(|error| failed("my.cnf", error))?;
+            format!("{configuration}init_file = {}\n", quoted(&layout.file(FIRST_STATEMENTS).display().to_string()));
+        write_private(&layout.file(CONFIGURATION), &first).map_err(|error| failed("my.cnf", error))?;
         let (socket, data) = short_socket(&layout.data(), SOCKET).map_err(|error| failed("its socket", error))?;
         let address = match port {
             Some(port) => Address::Tcp { host: "127.0.0.1".into(), port },
@@ -161,13 +86,13 @@ impl Launch<'_> {
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
         let reported = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, reported.collect()));
-        let mut running = Running { watch, target, access: Box::new(access), _data: data };
+        let mut running = Running { watch, target, access: Box::new(access), socket: data };
         let answers = wait(&running);
-        let removed = fs::remove_file(layout.first_statements());
+        let removed = fs::remove_file(layout.file(FIRST_STATEMENTS));
         answers?;
         removed.map_err(|error| failed("first.sql", error))?;
         // Replace the configuration so that a later start works without the init file.
-        write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
+        write_private(&layout.file(CONFIGURATION), &configuration).map_err(|error| failed("my.cnf", error))?;
         running.target.database = Some(SCHEMA.into());
         Ok(running)
     }
@@ -175,7 +100,7 @@ impl Launch<'_> {
     /// Writes the client's option file and returns the client's command line. The client reads no option file of the
     /// user's, because a file that is read later would override this one.
     fn admit(&self, password: &str, port: Option<u16>) -> io::Result<Access> {
-        let file = self.layout.client();
+        let file = self.layout.file(CLIENT);
         let place = match port {
             Some(port) => format!("protocol = tcp\nhost = 127.0.0.1\nport = {port}\n"),
             None => format!("socket = {}\n", quoted(&self.layout.data().join(SOCKET).display().to_string())),
@@ -189,7 +114,7 @@ impl Launch<'_> {
     fn spawn(&self) -> io::Result<Process> {
         let log = OpenOptions::new().create(true).append(true).open(self.layout.log())?;
         let mut command = self.software.command();
-        command.arg(format!("--defaults-file={}", self.layout.configuration().display()));
+        command.arg(format!("--defaults-file={}", self.layout.file(CONFIGURATION).display()));
         command.current_dir(self.layout.data()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         if let Some(allocator) = &self.software.allocator {
             command.env("LD_PRELOAD", allocator);
@@ -227,7 +152,7 @@ impl Launch<'_> {
         let mut lines: Vec<Line> =
             self.software.options().into_iter().map(|(name, value)| (name, Some(value))).collect();
         lines.push(own("datadir", self.layout.data().display().to_string()));
-        lines.push(own("tmpdir", self.layout.temporary().display().to_string()));
+        lines.push(own("tmpdir", self.layout.file(TEMPORARY).display().to_string()));
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
         if self.software.brand == Brand::MySql && self.software.version >= Version(8, 0, 0) {
@@ -252,32 +177,12 @@ impl Launch<'_> {
 /// Waits until a server accepts a connection. It refuses connections until it has run the first statements, which set
 /// the password.
 fn wait(running: &Running) -> Result<(), EngineError> {
-    let call = "start of the server";
-    let begun = Instant::now();
-    loop {
-        if let Some(end) = running.watch.end(call) {
-            return Err(end);
+    running.wait(|target| match Admin::connect(target, Duration::from_secs(10)) {
+        Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
+            Err(EngineError::failed(CALL, format!("it does not take the password that it was given: {error}")))
         }
-        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
-            Ok(_) => return Ok(()),
-            Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
-                return Err(EngineError::failed(
-                    call,
-                    format!("it does not take the password that it was given: {error}"),
-                ));
-            }
-            Err(error) => error,
-        };
-        if begun.elapsed() > START {
-            let words = format!(
-                "it does not answer after {} s ({last}); its log has:\n{}",
-                START.as_secs(),
-                last_lines(&running.watch.log(), 10)
-            );
-            return Err(EngineError::failed(call, words));
-        }
-        sleep(LOOK);
-    }
+        answered => Ok(answered.map(drop).map_err(|error| error.to_string())),
+    })
 }
 
 const ACCESS_DENIED: u16 = 1045;

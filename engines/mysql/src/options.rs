@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::EngineConfig;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_protocol_mysql::{LoadWay, OnLost};
+use rumba_server_kit::own_settings::separate;
 
 /// rumba's own names among the settings.
 pub const OWN: &[SettingInfo] = &[
@@ -43,11 +44,6 @@ pub const OWN: &[SettingInfo] = &[
 ];
 
 const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
-
-/// A setting's description.
-pub const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
 
 /// A setting's name as the server spells it in its list of variables.
 pub fn spelled(setting: &str) -> String {
@@ -91,19 +87,7 @@ impl Options {
     /// # Errors
     /// An invalid value for one of rumba's own settings; a variable that rumba sets itself.
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
-        let mut own = Settings::default();
-        let mut variables = BTreeMap::new();
-        for (key, value) in &config.settings.0 {
-            let name = spelled(key);
-            if OWN.iter().any(|info| info.name == name) {
-                own.0.insert(name, value.clone());
-            } else {
-                refuse_reserved(key, &name)?;
-                variables.insert(name, value.clone());
-            }
-        }
-        let own = own.as_described(OWN);
-        own.check(&config.engine, OWN)?;
+        let (own, variables) = separate(config, OWN, spelled, RESERVED)?;
         let text = |name: &str| own.text(name).map(str::to_owned);
         Ok(Self {
             storage_engine: text("storage_engine"),
@@ -145,13 +129,6 @@ const RESERVED: &[(&str, &str)] = &[
     ("tx_isolation", "write `isolation`"),
     ("skip_grant_tables", "the server is run with a password"),
 ];
-
-fn refuse_reserved(key: &str, name: &str) -> Result<(), SettingError> {
-    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
-        Some((_, remedy)) => Err(SettingError::new(key, "rumba sets this itself", *remedy)),
-        None => Ok(()),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -16,13 +16,14 @@ use rumba_engine_api::sql::Dialect;
 use rumba_protocol_postgresql::Admin;
 use rumba_server_kit::cache::Draft;
 use rumba_server_kit::dsn::Dsn;
+use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::Selected as Server;
 
 use crate::control::Control;
 use crate::instance::{Host, Parts, ServerInstance, most_clients, most_clients_planned};
-use crate::launch::{Data, Launch, Layout};
+use crate::launch::Launch;
 use crate::options::{Options, SETTINGS};
 use crate::plan::{self, COMPRESSIONS, Plan};
 use crate::software::{Software, command};
@@ -137,13 +138,9 @@ fn plan_existing(config: &EngineConfig) -> Result<(Options, Plan), SettingError>
     Ok((options, plan))
 }
 
-fn setting(error: SettingError) -> EngineError {
-    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
-}
-
 /// Starts a server on a new data directory, or on a copy of an earlier server's.
 fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance, EngineError> {
-    let Ready { options, software, mut plan, identity } = plan_own(config, server).map_err(setting)?;
+    let Ready { options, software, mut plan, identity } = plan_own(config, server)?;
     plan.fit_wal(file_system_bytes(dir)?);
     let layout = Layout::new(dir);
     match data {
@@ -152,7 +149,7 @@ fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> R
     }
     let launch = Launch { software: &software, layout: &layout, plan: &plan, identity: identity.as_ref(), data };
     let running = launch.start()?;
-    let target = running.target.clone();
+    let target = running.server.target.clone();
     let admin =
         Admin::connect(&target, Duration::from_secs(60)).map_err(|error| error.during("connection to the server"))?;
     let mut control = Control::new(admin, options.on_lost, false);
@@ -179,12 +176,12 @@ fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(
 }
 
 fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
-    let target = dsn::target(dsn).map_err(setting)?;
-    let (options, mut plan) = plan_existing(config).map_err(setting)?;
-    let mut admin = existing::connect(&target).map_err(setting)?;
+    let target = dsn::target(dsn)?;
+    let (options, mut plan) = plan_existing(config)?;
+    let mut admin = existing::connect(&target)?;
     existing::take(&mut admin, &dsn.database)?;
     let mut control = Control::new(admin, options.on_lost, true);
-    existing::check(&mut control, dsn).map_err(setting)?;
+    existing::check(&mut control, dsn)?;
     let reported = format!(
         "PostgreSQL {}, an existing server: `cache` and `durability` are what it was given",
         control.server_version()
@@ -198,7 +195,7 @@ fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, Eng
     plan.setup.push(format!("SET search_path TO {}", schema.search_path));
     settings.extend(plan.startup.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     settings.push(("search_path".to_owned(), schema.search_path));
-    let host = Host::Existing { pid, data, schema: schema.name, flushes: !dsn.without_flush };
+    let host = Host::Existing { pid, data, taken: schema.name, flushes: !dsn.without_flush };
     Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
 }
 
@@ -275,9 +272,9 @@ impl Engine for PostgreSql {
     }
 
     fn clean_server(&self, server: &str) -> Result<(), EngineError> {
-        let dsn = dsn::FORM.parse(server).map_err(setting)?;
-        let target = dsn::target(&dsn).map_err(setting)?;
-        existing::clean(existing::connect(&target).map_err(setting)?, &dsn.database)
+        let dsn = dsn::FORM.parse(server)?;
+        let target = dsn::target(&dsn)?;
+        existing::clean(existing::connect(&target)?, &dsn.database)
     }
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
@@ -306,7 +303,7 @@ impl Engine for PostgreSql {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        Ok(Box::new(match &Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
+        Ok(Box::new(match &Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => open_existing(config, dsn)?,
             server => open_own(dir, config, server, Data::New)?,
         }))
@@ -318,7 +315,7 @@ impl Engine for PostgreSql {
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        match Server::of::<Software>(config.server.as_deref()).map_err(setting)? {
+        match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
         }

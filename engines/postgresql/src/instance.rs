@@ -1,6 +1,6 @@
 //! A server that a trial uses.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Se
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
-use rumba_server_kit::watch::{Watch, Watched};
+use rumba_server_kit::host;
 
 use crate::control::Control;
-use crate::launch::{Running, STOP};
+use crate::launch::Running;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::processes::Processes;
@@ -23,27 +23,8 @@ use crate::{counters, existing, marker, upkeep};
 /// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Who runs the server.
-pub enum Host {
-    /// rumba runs the server.
-    Own {
-        /// The running server.
-        running: Running,
-        /// Its data directory.
-        data: PathBuf,
-    },
-    /// An existing server; process and data directory are known only if they can be determined.
-    Existing {
-        /// The process.
-        pid: Option<u32>,
-        /// The data directory.
-        data: Option<PathBuf>,
-        /// The schema of the trial's tables, and of its marker.
-        schema: String,
-        /// Whether settle and drain request a checkpoint.
-        flushes: bool,
-    },
-}
+/// Who runs the server. Of an existing one, a trial has taken the schema of its tables and of its marker.
+pub type Host = host::Host<Running, String>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
@@ -90,7 +71,7 @@ impl ServerInstance {
         let (control, processes) = (Arc::new(Mutex::new(control)), Mutex::default());
         let (tables, observer) = match &host {
             Host::Own { .. } => (upkeep::OWN_TABLES.to_owned(), None),
-            Host::Existing { schema, .. } => {
+            Host::Existing { taken: schema, .. } => {
                 (marker::condition(schema), Some(marker::recorder(control.clone(), schema.clone())))
             }
         };
@@ -110,35 +91,13 @@ impl ServerInstance {
         Self { host, target, session, counts, release, settings, control, tables, processes, waits, wal }
     }
 
-    fn flushes(&self) -> bool {
-        !matches!(self.host, Host::Existing { flushes: false, .. })
-    }
-
     /// Runs upkeep without a timeout for answers.
     fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
         let mut control = held(&self.control);
         control.set_timeout(None);
         let result = upkeep(&mut control).map_err(|error| control.reported(error));
         control.set_timeout(Some(ANSWER));
-        match self.watch() {
-            Some(watch) => watch.explained(result),
-            None => result,
-        }
-    }
-
-    /// The watch on the server process, if rumba runs it.
-    fn watch(&self) -> Option<&Arc<Watch>> {
-        match &self.host {
-            Host::Own { running, .. } => Some(&running.watch),
-            Host::Existing { .. } => None,
-        }
-    }
-
-    fn pid(&self) -> Option<u32> {
-        match &self.host {
-            Host::Own { running, .. } => Some(running.watch.pid()),
-            Host::Existing { pid, .. } => *pid,
-        }
+        self.host.explained(result)
     }
 
     fn counted(&self) -> [(&'static str, u64); 5] {
@@ -160,10 +119,7 @@ impl Instance for ServerInstance {
             held(wal).worked();
         }
         let connected = PgSession::connect(&self.target, &self.session);
-        Ok(Session::Sql(match self.watch() {
-            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
-            None => Box::new(connected?),
-        }))
+        self.host.sql(connected)
     }
 
     fn most_clients(&self) -> Option<MostClients> {
@@ -171,7 +127,7 @@ impl Instance for ServerInstance {
     }
 
     fn settle(&self) -> Result<(), EngineError> {
-        self.patiently(|control| upkeep::settle(control, &self.tables, self.flushes()))?;
+        self.patiently(|control| upkeep::settle(control, &self.tables, self.host.flushes()))?;
         if let Some(wal) = &self.wal {
             held(wal).settled(&mut held(&self.control), self.release);
         }
@@ -182,7 +138,7 @@ impl Instance for ServerInstance {
         if let Some(wal) = &self.wal {
             held(wal).drains(&mut held(&self.control));
         }
-        self.patiently(|control| upkeep::drain(control, &self.tables, self.flushes()))?;
+        self.patiently(|control| upkeep::drain(control, &self.tables, self.host.flushes()))?;
         if let Some(wal) = &self.wal {
             held(wal).drained(&mut held(&self.control));
         }
@@ -194,7 +150,7 @@ impl Instance for ServerInstance {
     }
 
     fn unpaid(&self) -> Option<String> {
-        let unflushed = (!self.flushes()).then(|| UNFLUSHED.to_owned());
+        let unflushed = (!self.host.flushes()).then(|| UNFLUSHED.to_owned());
         unflushed.or_else(|| upkeep::unpaid(&mut held(&self.control), &self.tables))
     }
 
@@ -210,7 +166,7 @@ impl Instance for ServerInstance {
         if let Host::Own { running, .. } = &self.host {
             running.note_memory();
         }
-        if let Some(pid) = self.pid() {
+        if let ProcessLocation::Server { pid: Some(pid), .. } = self.host.place() {
             gauges.extend(held(&self.processes).look(pid).into_iter().map(|(name, value)| Gauge::new(name, value)));
         }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
@@ -232,25 +188,15 @@ impl Instance for ServerInstance {
     }
 
     fn place(&self) -> ProcessLocation {
-        let data_dir = match &self.host {
-            Host::Own { data, .. } => Some(data.clone()),
-            Host::Existing { data, .. } => data.clone(),
-        };
-        ProcessLocation::Server { pid: self.pid(), data_dir }
+        self.host.place()
     }
 
     fn access(&self) -> Option<Access> {
-        match &self.host {
-            Host::Own { running, .. } => Some(Access::clone(&running.access)),
-            Host::Existing { .. } => None,
-        }
+        self.host.access()
     }
 
     fn kill(&self) -> Result<(), EngineError> {
-        match self.watch() {
-            Some(watch) => watch.kill_all(),
-            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
-        }
+        self.host.kill()
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
@@ -260,9 +206,9 @@ impl Instance for ServerInstance {
         match self.host {
             Host::Own { running, .. } => {
                 drop(self.control);
-                running.watch.stop(STOP)
+                running.server.stop()
             }
-            Host::Existing { schema, .. } => {
+            Host::Existing { taken: schema, .. } => {
                 let mut control = held(&self.control);
                 control.set_timeout(None);
                 existing::give_back(&mut control, &schema)

@@ -2,22 +2,19 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rumba_engine_api::access::Access;
-use rumba_engine_api::engine::KEPT;
 use rumba_engine_api::error::EngineError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
 use rumba_server_kit::cache;
 use rumba_server_kit::dsn::DATABASE;
-use rumba_server_kit::failure::last_lines;
 use rumba_server_kit::files::{free_port, password, short_socket, write_private};
+use rumba_server_kit::host::{self, CALL, Data, Layout};
 use rumba_server_kit::identity::Identity;
-use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::process::{Process, Signals};
 use rumba_server_kit::watch::Watch;
 use rustix::process::Signal;
 
@@ -26,10 +23,6 @@ use crate::plan::{Line, Plan};
 use crate::shared_memory::SharedMemory;
 use crate::software::{Software, command};
 
-/// Startup timeout. A server that exits earlier is noticed immediately.
-const START: Duration = Duration::from_secs(300);
-/// Timeout of a clean shutdown, in which the server writes its dirty pages.
-pub const STOP: Duration = Duration::from_secs(300);
 /// The signals that end the server's processes. They share memory, which a killed server leaves behind.
 pub const SIGNALS: Signals = Signals { stop: Signal::INT, abort: Signal::QUIT };
 /// rumba's role in managed servers.
@@ -39,58 +32,12 @@ const MAINTENANCE: &str = "postgres";
 /// The port number in the socket's name if TCP is not used.
 const USUAL_PORT: u16 = 5432;
 
-/// The paths of an instance's files.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    dir: PathBuf,
-}
-
-impl Layout {
-    /// The layout of an instance in a directory.
-    pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
-    }
-
-    /// The data directory.
-    pub fn data(&self) -> PathBuf {
-        self.dir.join("data")
-    }
-
-    fn kept(&self) -> PathBuf {
-        self.dir.join(KEPT)
-    }
-
-    /// The client's password file.
-    fn passwords(&self) -> PathBuf {
-        self.dir.join("pgpass")
-    }
-
-    fn log(&self) -> PathBuf {
-        self.kept().join("error.log")
-    }
-}
-
-/// The contents of the data directory at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Only the system tables.
-    New,
-    /// Data of an earlier server of rumba's, with its database.
-    Left,
-}
-
 /// A server that accepts connections.
 pub struct Running {
-    /// The server's process and log.
-    pub watch: Arc<Watch>,
-    /// The server's address, and the user to connect as.
-    pub target: Target,
-    /// How a person can connect to the server.
-    pub access: Box<Access>,
+    /// The server.
+    pub server: host::Running,
     /// The server's shared memory, which a killed server leaves behind.
     memory: Mutex<SharedMemory>,
-    /// Keeps the short path to the socket valid.
-    _data: Option<OwnedFd>,
 }
 
 impl Running {
@@ -100,10 +47,15 @@ impl Running {
     }
 }
 
+impl AsRef<host::Running> for Running {
+    fn as_ref(&self) -> &host::Running {
+        &self.server
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        // Sessions may still hold the watch, but the server must end with its instance.
-        self.watch.kill();
+        self.server.watch.kill();
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove();
     }
 }
@@ -128,9 +80,8 @@ impl Launch<'_> {
     /// # Errors
     /// If the server exits: its last messages and the setting that they concern.
     pub fn start(&self) -> Result<Running, EngineError> {
-        let failed = |what: &str, error: io::Error| {
-            rumba_server_kit::failure::full_or_failed("start of the server", format!("{what}: {error}"))
-        };
+        let failed =
+            |what: &str, error: io::Error| rumba_server_kit::failure::full_or_failed(CALL, format!("{what}: {error}"));
         let (layout, data) = (self.layout, self.layout.data());
         cache::make_private(&layout.kept()).map_err(|error| failed("its directory", error))?;
         let port = match self.plan.tcp {
@@ -155,15 +106,15 @@ impl Launch<'_> {
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, reported.collect()));
         let memory = Mutex::new(SharedMemory::of(watch.pid(), &data));
         let access = Box::new(self.access(data.display().to_string(), USUAL_PORT, Vec::new(), None));
-        let mut running = Running { watch, target, access, memory, _data: held };
-        let mut admin = wait(&running)?;
-        running.memory = Mutex::new(SharedMemory::of(running.watch.pid(), &data));
-        self.prepare(&mut admin, &mut running, port)?;
+        let mut running = Running { server: host::Running { watch, target, access, socket: held }, memory };
+        let mut admin = wait(&running.server)?;
+        running.memory = Mutex::new(SharedMemory::of(running.server.watch.pid(), &data));
+        self.prepare(&mut admin, &mut running.server, port)?;
         Ok(running)
     }
 
     /// Creates the database, and a password if TCP is used, because TCP connections require one.
-    fn prepare(&self, admin: &mut Admin, running: &mut Running, port: Option<u16>) -> Result<(), EngineError> {
+    fn prepare(&self, admin: &mut Admin, running: &mut host::Running, port: Option<u16>) -> Result<(), EngineError> {
         if self.data == Data::New {
             admin.query(&format!("CREATE DATABASE {DATABASE}")).map_err(|error| failed("CREATE DATABASE", &error))?;
         }
@@ -171,9 +122,8 @@ impl Launch<'_> {
             let password = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
             let sql = format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'");
             admin.query(&sql).map_err(|error| failed("ALTER ROLE", &error))?;
-            let admitted = self
-                .admit(&password, port)
-                .map_err(|error| EngineError::failed("start of the server", format!("pgpass: {error}")))?;
+            let admitted =
+                self.admit(&password, port).map_err(|error| EngineError::failed(CALL, format!("pgpass: {error}")))?;
             *running.access = admitted;
             running.target.address = Address::Tcp { host: "127.0.0.1".into(), port };
             running.target.password = Secret::new(password);
@@ -184,7 +134,7 @@ impl Launch<'_> {
 
     /// Writes the client's password file and returns the client's command line.
     fn admit(&self, password: &str, port: u16) -> io::Result<Access> {
-        let file = self.layout.passwords();
+        let file = self.layout.file("pgpass");
         write_private(&file, &format!("127.0.0.1:{port}:*:{SUPERUSER}:{password}\n"))?;
         let environment = vec![("PGPASSFILE".to_owned(), file.display().to_string())];
         Ok(self.access("127.0.0.1".to_owned(), port, environment, Some(file)))
@@ -258,30 +208,13 @@ fn own_name() -> io::Result<String> {
 }
 
 /// Waits until a server accepts a connection.
-fn wait(running: &Running) -> Result<Admin, EngineError> {
-    let call = "start of the server";
-    let begun = Instant::now();
-    loop {
-        if let Some(end) = running.watch.end(call) {
-            return Err(end);
+fn wait(running: &host::Running) -> Result<Admin, EngineError> {
+    running.wait(|target| match Admin::connect(target, Duration::from_secs(10)) {
+        Err(error @ PgError::Server { .. }) if !error.is_starting() => {
+            Err(EngineError::failed(CALL, format!("it does not let rumba in: {error}")))
         }
-        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
-            Ok(admin) => return Ok(admin),
-            Err(error @ PgError::Server { .. }) if !error.is_starting() => {
-                return Err(EngineError::failed(call, format!("it does not let rumba in: {error}")));
-            }
-            Err(error) => error,
-        };
-        if begun.elapsed() > START {
-            let words = format!(
-                "it does not answer after {} s ({last}); its log has:\n{}",
-                START.as_secs(),
-                last_lines(&running.watch.log(), 10)
-            );
-            return Err(EngineError::failed(call, words));
-        }
-        sleep(LOOK);
-    }
+        answered => Ok(answered.map_err(|error| error.to_string())),
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::EngineConfig;
-use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_protocol_postgresql::OnLost;
+use rumba_server_kit::own_settings::separate;
 
 /// rumba's own settings, then some of the server's.
 pub const SETTINGS: &[SettingInfo] = &[
@@ -48,10 +49,6 @@ const OWN: usize = 7;
 
 const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
 
-const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { name, kind, default, help }
-}
-
 /// Parsed settings.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -80,19 +77,7 @@ impl Options {
     /// An invalid value for one of rumba's own settings; a setting that rumba sets itself.
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
         let infos = &SETTINGS[..OWN];
-        let mut own = Settings::default();
-        let mut settings = BTreeMap::new();
-        for (key, value) in &config.settings.0 {
-            let name = key.to_ascii_lowercase();
-            if infos.iter().any(|info| info.name == name) {
-                own.0.insert(name, value.clone());
-            } else {
-                refuse_reserved(key, &name)?;
-                settings.insert(name, words(value));
-            }
-        }
-        let own = own.as_described(infos);
-        own.check(&config.engine, infos)?;
+        let (own, settings) = separate(config, infos, str::to_ascii_lowercase, RESERVED)?;
         let own = own.with_defaults(infos);
         let text = |name: &str| own.text(name).map(str::to_owned);
         Ok(Self {
@@ -103,7 +88,7 @@ impl Options {
             text: own.bool("prepared") == Some(false),
             tcp: own.bool("tcp") == Some(true),
             os_user: text("os_user"),
-            settings,
+            settings: settings.into_iter().map(|(name, value)| (name, words(&value))).collect(),
         })
     }
 }
@@ -130,13 +115,6 @@ const RESERVED: &[(&str, &str)] = &[
     ("logging_collector", "the server's log is kept with the results, as error.log"),
     ("default_transaction_isolation", "write `isolation`"),
 ];
-
-fn refuse_reserved(key: &str, name: &str) -> Result<(), SettingError> {
-    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
-        Some((_, remedy)) => Err(SettingError::new(key, "rumba sets this itself", *remedy)),
-        None => Ok(()),
-    }
-}
 
 #[cfg(test)]
 mod tests {
