@@ -1,6 +1,6 @@
 //! Every available server of the catalogue runs LinkBench from load to verify. Its settings must be known to it and
 //! stay in effect, and its answers must equal those of oracles.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;
@@ -19,6 +19,7 @@ use std::process::Command;
 
 use common::{TestDir, ended, phase, set, text};
 use rumba_engine_api::engine::{EngineConfig, Form};
+use rumba_engine_api::setting;
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
 
@@ -104,8 +105,10 @@ fn document_run_verifies_cleanly_and_matches_the_oracle() {
     runs_to_a_clean_verify("secantusdb", &server, &["maxid1=500", "rate=200"]);
     let engines = registry::engines();
     let engine = engines.iter().find(|known| known.info().name == "secantusdb").unwrap();
-    let config = EngineConfig { compression: None, ..conforms::config(engine.as_ref(), Some(&server)) };
-    conforms::conforms(engine.as_ref(), &config, &[1]);
+    let mut config = EngineConfig { compression: None, ..conforms::config(engine.as_ref(), Some(&server)) };
+    conforms::conforms(engine.as_ref(), &config, &[1, 2]);
+    config.settings.0.insert("transactions".to_owned(), setting::Value::Bool(false));
+    conforms::conforms(engine.as_ref(), &config, &[3]);
 }
 
 /// An unprivileged user, which exists on every Debian.

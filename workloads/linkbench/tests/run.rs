@@ -6,6 +6,7 @@ mod support;
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::workload::Bound;
+use rumba_workload_linkbench::conformance;
 use support::memory::Memory;
 use support::sqlite::Sqlite;
 use support::{address, bind, drive, load};
@@ -440,4 +441,16 @@ fn a_seed_writes_the_same_rows_again() {
     };
     assert!(content(3) == content(3));
     assert!(content(3) != content(4));
+}
+
+#[test]
+fn conformance_detects_an_engine_that_loses_deletes() {
+    let memory = Memory::default();
+    let mut open = || {
+        let mut session = memory.kv();
+        session.loses_deletes = true;
+        Session::Kv(Box::new(session))
+    };
+    let reported = conformance(&mut open, 1, 4000).unwrap_err();
+    assert!(reported.contains("seed 1, step"), "{reported}");
 }
