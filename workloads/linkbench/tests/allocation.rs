@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::worker::Client;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use support::server::Server;
@@ -65,11 +66,7 @@ impl KvSession for Zeros {
 
 /// The allocations of a run, less those of a run without operations.
 fn allocated(run: &mut dyn FnMut(u64)) -> u64 {
-    let mut measure = |ops| {
-        let before = allocations::count();
-        run(ops);
-        allocations::count() - before
-    };
+    let mut measure = |ops| allocations::during(|| run(ops));
     // Buffers grow first.
     measure(20_000);
     let empty = measure(0);
@@ -86,19 +83,18 @@ fn operations_allocate_nothing() {
     }
 }
 
+/// A batch is one operation. Buffers may still meet their largest batch now and then.
+fn assert_batches_allocate_nothing(loader: &mut dyn Client) {
+    drive(loader, 400);
+    let grown = allocations::during(|| drop(drive(loader, 1000)));
+    assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+}
+
 #[test]
 fn the_load_allocates_nothing() {
-    // A batch is one operation. Buffers may still meet their largest batch now and then.
     let bound = bind(&[("maxid1", "400000000")]);
     let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
-    let mut load = |batches| {
-        let before = allocations::count();
-        drive(loader.as_mut(), batches);
-        allocations::count() - before
-    };
-    load(400);
-    let grown = load(1000);
-    assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+    assert_batches_allocate_nothing(loader.as_mut());
 }
 
 /// A server that answers without recording.
@@ -120,14 +116,7 @@ fn over_sql_too_operations_allocate_nothing() {
 fn over_sql_too_the_load_allocates_nothing() {
     let (bound, server) = (bind(&[("maxid1", "400000000")]), quiet());
     let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
-    let mut load = |batches| {
-        let before = allocations::count();
-        drive(loader.as_mut(), batches);
-        allocations::count() - before
-    };
-    load(400);
-    let grown = load(1000);
-    assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+    assert_batches_allocate_nothing(loader.as_mut());
 }
 
 /// A server that answers everything with one document, which is node, link and count at once; and a session to it.
@@ -154,11 +143,7 @@ fn over_documents_too_operations_allocate_nothing() {
     let (_server, session) = documents(dir.path());
     let bound = bind(&[("maxid1", "100000")]);
     let mut client = bound.client(session, address(0, 1), 7).unwrap();
-    let mut run = |ops| {
-        let before = allocations::count();
-        drive(client.as_mut(), ops);
-        allocations::count() - before
-    };
+    let mut run = |ops| allocations::during(|| drop(drive(client.as_mut(), ops)));
     run(20_000);
     let empty = run(0);
     // Buffers may still grow for a longer payload now and then.
