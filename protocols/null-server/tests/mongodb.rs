@@ -1,44 +1,30 @@
 //! Answers to a client of MongoDB's protocol.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+mod common;
+
 use std::time::{Duration, Instant};
 
+use common::TestServer;
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Find, Update};
 use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError};
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target};
 
-struct TestServer {
-    dir: tempfile::TempDir,
-    _server: NullServer,
+fn server(change: impl FnOnce(&mut Config)) -> TestServer {
+    TestServer::new(|config| {
+        config.protocol = Protocol::MongoDb;
+        change(config);
+    })
 }
 
-impl TestServer {
-    fn new(change: impl FnOnce(&mut Config)) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let mut config = Config::new(Listen::Socket(dir.path().join("s")));
-        config.protocol = Protocol::MongoDb;
-        change(&mut config);
-        let server = NullServer::start(&config).unwrap();
-        Self { dir, _server: server }
-    }
+fn target(server: &TestServer) -> Target {
+    Target::anonymous(Address::Socket(server.socket()))
+}
 
-    fn socket(&self) -> PathBuf {
-        self.dir.path().join("s")
-    }
-
-    fn target(&self) -> Target {
-        let address = Address::Socket(self.socket());
-        Target::anonymous(address)
-    }
-
-    fn session(&self) -> MongoSession {
-        MongoSession::connect(&self.target(), &SessionOptions::to("db")).unwrap()
-    }
+fn session(server: &TestServer) -> MongoSession {
+    MongoSession::connect(&target(server), &SessionOptions::to("db")).unwrap()
 }
 
 fn fetch(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, Vec<u8>)>) {
@@ -53,8 +39,8 @@ fn fetch(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, V
 #[test]
 fn finds_give_the_documents_and_writes_their_numbers() {
     let columns: Vec<Column> = vec!["n:int".parse().unwrap(), "c".parse().unwrap()];
-    let place = TestServer::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
-    let mut session = place.session();
+    let place = server(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    let mut session = session(&place);
     let find = Command::Find { of: "t", find: Find::by(Document::EMPTY) };
     let expected: Vec<_> = [1, 2, 3].map(|id| (id, b"07418".to_vec())).into();
     assert_eq!(fetch(&mut session, find), (Done { documents: 3, ..Done::default() }, expected));
@@ -76,7 +62,7 @@ fn finds_give_the_documents_and_writes_their_numbers() {
     }
     session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
     session.run(DocumentBuf::of(|of| of.small("fsync", 1)).get()).unwrap();
-    let mut admin = Admin::connect(&place.target(), Duration::from_secs(60)).unwrap();
+    let mut admin = Admin::connect(&target(&place), Duration::from_secs(60)).unwrap();
     let status = admin.run("admin", DocumentBuf::of(|of| of.small("serverStatus", 1)).get()).unwrap();
     assert_eq!(status.get().int("pid").unwrap(), i64::from(std::process::id()), "it runs in this process");
     let error = session.run(DocumentBuf::of(|of| of.text("reIndex", "t")).get()).unwrap_err().to_string();
@@ -86,8 +72,8 @@ fn finds_give_the_documents_and_writes_their_numbers() {
 #[test]
 fn an_answer_with_a_delay_never_comes_early() {
     const DELAY: Duration = Duration::from_millis(20);
-    let place = TestServer::new(|config| config.delay = Some(DELAY));
-    let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
+    let place = server(|config| config.delay = Some(DELAY));
+    let mut admin = Admin::connect(&target(&place), Duration::from_secs(30)).unwrap();
     for _ in 0..3 {
         let before = Instant::now();
         admin.run("db", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
@@ -100,23 +86,14 @@ fn an_answer_with_a_delay_never_comes_early() {
         of.array("documents", |of| (0..3).for_each(|_| of.embed(Document::EMPTY)));
     });
     assert_eq!(admin.run("db", insert.get()).unwrap().get().int("n"), Ok(3));
-    let user = Target { user: "me".into(), password: Secret::new("x"), ..place.target() };
+    let user = Target { user: "me".into(), password: Secret::new("x"), ..target(&place) };
     let error = Admin::connect(&user, Duration::from_secs(30)).err().unwrap().to_string();
     assert!(error.contains("without a user"), "{error}");
 }
 
 #[test]
 fn invalid_input_closes_only_its_own_connection() {
-    let place = TestServer::new(|_| {});
-    let says = |bytes: &[u8]| {
-        let mut stream = UnixStream::connect(place.socket()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.write_all(bytes).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut said = Vec::new();
-        stream.read_to_end(&mut said).unwrap();
-        said
-    };
+    let place = server(|_| {});
     let message = |kind: u32, body: &[u8]| {
         let header = [16 + body.len() as u32, 7, 0, kind].map(u32::to_le_bytes).concat();
         [&header, body].concat()
@@ -128,13 +105,13 @@ fn invalid_input_closes_only_its_own_connection() {
         message(2013, &[0, 0, 0, 0, 0, 5, 0, 0, 0, 0]),
         message(2010, &[0; 30]),
     ] {
-        assert_eq!(says(&nonsense), b"", "{nonsense:?}");
+        assert_eq!(place.answer_to(&nonsense), b"", "{nonsense:?}");
     }
     // Older drivers send this greeting.
-    let old = says(&message(2004, b"\0\0\0\0admin.$cmd\0\0\0\0\0\xff\xff\xff\xff\x05\0\0\0\0"));
+    let old = place.answer_to(&message(2004, b"\0\0\0\0admin.$cmd\0\0\0\0\0\xff\xff\xff\xff\x05\0\0\0\0"));
     assert_eq!((old[8], old[12]), (7, 1));
     assert!(Document::new(&old[36..]).unwrap().int("maxWireVersion").is_ok());
-    let session = &mut place.session();
+    let session = &mut session(&place);
     assert_eq!(fetch(session, Command::Find { of: "t", find: Find::by(Document::EMPTY) }).0.documents, 1);
 }
 

@@ -5,45 +5,30 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+mod common;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use common::TestServer;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 use rumba_engine_api::worker::block_on;
-use rumba_null_server::{Column, Config, Listen, NullServer, Protocol};
-use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target, Tls};
+use rumba_null_server::{Column, Config, Protocol};
+use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target};
 
-/// A server on a private socket, with the name that other clients expect.
-struct TestServer {
-    dir: tempfile::TempDir,
-    _server: NullServer,
+fn server(change: impl FnOnce(&mut Config)) -> TestServer {
+    TestServer::new(|config| {
+        config.protocol = Protocol::PostgreSql;
+        change(config);
+    })
 }
 
-impl TestServer {
-    fn new(change: impl FnOnce(&mut Config)) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let mut config = Config::new(Listen::Socket(dir.path().join(".s.PGSQL.5432")));
-        config.protocol = Protocol::PostgreSql;
-        change(&mut config);
-        let server = NullServer::start(&config).unwrap();
-        Self { dir, _server: server }
-    }
+fn target(server: &TestServer) -> Target {
+    Target { user: "anybody".into(), ..Target::anonymous(Address::Socket(server.socket())) }
+}
 
-    fn target(&self) -> Target {
-        Target {
-            address: Address::Socket(self.dir.path().join(".s.PGSQL.5432")),
-            user: "anybody".into(),
-            password: Default::default(),
-            database: None,
-            tls: Tls::Off,
-        }
-    }
-
-    fn session(&self, text: bool) -> PgSession {
-        PgSession::connect(&self.target(), &SessionOptions { text, ..SessionOptions::default() }).unwrap()
-    }
+fn session(server: &TestServer, text: bool) -> PgSession {
+    PgSession::connect(&target(server), &SessionOptions { text, ..SessionOptions::default() }).unwrap()
 }
 
 fn fetch(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) -> (Answer, Vec<(i64, Vec<u8>)>) {
@@ -58,9 +43,9 @@ fn fetch(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) ->
 #[test]
 fn a_select_gives_the_rows_prepared_and_as_text() {
     let columns: Vec<Column> = vec!["id:int".parse().unwrap(), "c".parse().unwrap()];
-    let place = TestServer::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    let place = server(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
     for text in [false, true] {
-        let mut session = place.session(text);
+        let mut session = session(&place, text);
         let select = session.prepare("SELECT id, c FROM t WHERE id BETWEEN $1 AND $2").unwrap();
         let (answer, rows) = fetch(&mut session, select, &[Param::Int(1), Param::Int(3)]);
         assert_eq!((answer.rows, answer.affected), (3, 0));
@@ -70,9 +55,9 @@ fn a_select_gives_the_rows_prepared_and_as_text() {
 
 #[test]
 fn changes_transactions_and_loads_are_counted_and_reported() {
-    let place = TestServer::new(|_| {});
+    let place = server(|_| {});
     for text in [false, true] {
-        let mut session = place.session(text);
+        let mut session = session(&place, text);
         let [begin, update, commit] =
             ["BEGIN", "UPDATE t SET a = $1", "COMMIT"].map(|sql| session.prepare(sql).unwrap());
         for _ in 0..3 {
@@ -101,8 +86,8 @@ fn changes_transactions_and_loads_are_counted_and_reported() {
 #[test]
 fn an_answer_with_a_delay_never_comes_early() {
     const DELAY: Duration = Duration::from_millis(20);
-    let place = TestServer::new(|config| config.delay = Some(DELAY));
-    let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
+    let place = server(|config| config.delay = Some(DELAY));
+    let mut admin = Admin::connect(&target(&place), Duration::from_secs(30)).unwrap();
     for _ in 0..3 {
         let before = Instant::now();
         admin.query("SELECT c FROM t").unwrap();
@@ -113,17 +98,8 @@ fn an_answer_with_a_delay_never_comes_early() {
 
 #[test]
 fn malformed_input_affects_only_its_own_connection() {
-    let place = TestServer::new(|_| {});
-    let Address::Socket(socket) = place.target().address else { panic!("a socket") };
-    let says = |bytes: &[u8]| {
-        let mut stream = UnixStream::connect(&socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.write_all(bytes).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut said = Vec::new();
-        stream.read_to_end(&mut said).unwrap();
-        said
-    };
+    let place = server(|_| {});
+    let says = |bytes: &[u8]| place.answer_to(bytes);
     assert!(says(b"GET / HTTP/1.1\r\n\r\n").starts_with(b"E"));
     assert!(says(&[0, 0, 0, 8, 0, 2, 0, 0]).starts_with(b"E"), "version 2");
     assert_eq!(says(&[0, 0, 0, 8, 4, 210, 22, 47]), b"N", "no encryption");
@@ -135,7 +111,7 @@ fn malformed_input_affects_only_its_own_connection() {
     let text = String::from_utf8_lossy(&said);
     assert!(text.contains("08P01") && text.contains("SELECT 1"), "{text}");
     assert!(says(&[&entered[..], b"?\0\0\0\x04S\0\0\0\x04"].concat()).ends_with(b"Z\0\0\0\x05I"));
-    let mut session = place.session(false);
+    let mut session = session(&place, false);
     let select = session.prepare("SELECT c FROM t").unwrap();
     assert_eq!(fetch(&mut session, select, &[]).0.rows, 1);
 }
@@ -143,7 +119,7 @@ fn malformed_input_affects_only_its_own_connection() {
 #[test]
 #[needs(PostgreSql)]
 fn psql_and_pgbench_talk_to_it() {
-    let place = TestServer::new(|config| (config.rows, config.row_bytes) = (2, 3));
+    let place = server(|config| (config.rows, config.row_bytes) = (2, 3));
     let run = |program: &str, args: &[&str]| {
         let mut command = Command::new(format!("{}/{program}", rumba_testkit::postgresql::PROGRAMS));
         let output = command.arg("-h").arg(place.dir.path()).args(["-U", "x"]).args(args).output().unwrap();

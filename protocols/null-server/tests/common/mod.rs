@@ -1,4 +1,4 @@
-//! A minimal client that only writes and reads packets.
+//! A server on a private socket, and a minimal MySQL client that only writes and reads packets.
 #![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
 
 use std::io::{Read, Write};
@@ -15,16 +15,19 @@ pub const MULTI_STATEMENTS: u32 = 1 << 16;
 pub const PLUGIN_AUTH: u32 = 1 << 19;
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 
+/// The name that clients of PostgreSQL expect of a socket.
+const SOCKET: &str = ".s.PGSQL.5432";
+
 /// A server on a private socket.
 pub struct TestServer {
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
     pub server: NullServer,
 }
 
 impl TestServer {
     pub fn new(change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut config = Config::new(Listen::Socket(dir.path().join("socket")));
+        let mut config = Config::new(Listen::Socket(dir.path().join(SOCKET)));
         config.threads = 2;
         change(&mut config);
         let server = NullServer::start(&config).unwrap();
@@ -32,7 +35,18 @@ impl TestServer {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.dir.path().join("socket")
+        self.dir.path().join(SOCKET)
+    }
+
+    /// All that the server answers to a client that sends these bytes and no more.
+    pub fn answer_to(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = UnixStream::connect(self.socket()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        said
     }
 
     /// A client that has logged in.
