@@ -1,5 +1,5 @@
 //! TPC-C over real engines: its data is consistent after a run, and each kind of inconsistency is found.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;
@@ -26,17 +26,16 @@ mod rolled_back;
 #[path = "tpcc/serializable.rs"]
 mod serializable;
 
-use std::task::{Context, Poll};
-
 use common::{TestDir, ended, phase, set, text};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_engine_api::setting::{Settings, Value};
-use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_engine_api::worker::{Client, ClientAddress, block_on};
 use rumba_engine_api::workload::{Bound, Workload};
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
+use rumba_testkit::turns::{ALONE, Turns};
 use rumba_workload_tpcc::TpcC;
 
 const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
@@ -306,32 +305,12 @@ fn each_warehouse_split_is_a_test_with_its_own_load() {
     assert_ne!(report["summary"]["claims"][0]["seen"], false, "{}", report["summary"]["claims"]);
 }
 
-/// A pace of this many turns, as fast as possible.
-struct Turns(usize);
-
-impl Pace for Turns {
-    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
-        let is_left = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        Poll::Ready(is_left)
-    }
-
-    fn start(&mut self, _: OpKind) {}
-
-    fn done(&mut self, _: OpKind, op: Op) -> u64 {
-        assert!(!op.failed);
-        0
-    }
-}
-
-const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
-
 fn config(engine: &str) -> EngineConfig {
     EngineConfig { cache: 4 << 20, durability: Durability::None, ..EngineConfig::new(engine) }
 }
 
 fn run(mut client: Box<dyn Client>, turns: usize) {
-    block_on(client.run(&mut Turns(turns))).unwrap();
+    block_on(client.run(&mut Turns::of(turns))).unwrap();
 }
 
 /// A small database on which a client has worked.
@@ -543,7 +522,7 @@ fn a_server_keeps_no_statement_that_a_client_has_not_run_yet() {
     let mut others: Vec<_> = (1..11).map(client).collect();
     // Only the statements that begin and end transactions.
     assert_eq!(prepared() - before, 3.0 * 10.0);
-    block_on(others[0].run(&mut Turns(2))).unwrap();
+    block_on(others[0].run(&mut Turns::of(2))).unwrap();
     let ran = prepared() - before - 30.0;
     assert!((2.0..25.0).contains(&ran), "{ran} for two transactions");
     let before = prepared();

@@ -1,5 +1,5 @@
 //! YCSB over real engines: acknowledged writes are present after a run, and each kind of damage is found.
-#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+#![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
 extern crate rumba_testkit;
@@ -9,8 +9,6 @@ mod common;
 #[path = "common/embedded.rs"]
 mod embedded;
 
-use std::task::{Context, Poll};
-
 use common::{TestDir, ended, phase, set, two_at_a_time};
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_engine_api::check::Check;
@@ -19,11 +17,12 @@ use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Sessi
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
-use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_engine_api::worker::{Client, block_on};
 use rumba_engine_api::workload::{Bound, Workload};
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_mongodb::MongoEngine;
 use rumba_engine_sqlite::Sqlite;
+use rumba_testkit::turns::{ALONE, Turns};
 use rumba_workload_ycsb::Ycsb;
 
 /// The operations of each core workload.
@@ -124,26 +123,6 @@ fn secantusdb() -> String {
     rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string()
 }
 
-/// A pace of this many turns, as fast as possible.
-struct Turns(usize);
-
-impl Pace for Turns {
-    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
-        let is_left = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        Poll::Ready(is_left)
-    }
-
-    fn start(&mut self, _: OpKind) {}
-
-    fn done(&mut self, _: OpKind, op: Op) -> u64 {
-        assert!(!op.failed);
-        0
-    }
-}
-
-const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
-
 /// A small database on which a client has worked.
 struct Worked {
     bound: Box<dyn Bound>,
@@ -165,7 +144,7 @@ fn settings(more: &[(&str, Value)]) -> Settings {
 }
 
 fn run(mut client: Box<dyn Client>, turns: usize) {
-    block_on(client.run(&mut Turns(turns))).unwrap();
+    block_on(client.run(&mut Turns::of(turns))).unwrap();
 }
 
 /// An engine in the process.

@@ -109,7 +109,7 @@ fn unreadable_amount_is_reported_with_its_column_and_value() {
         // SQLite keeps a text in a column of numbers.
         worked.run("UPDATE item SET i_price = 'dear'");
         let mut client = worked.bound.client(session(), ALONE, 1).unwrap();
-        let reported = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+        let reported = block_on(client.run(&mut Turns::of(400))).unwrap_err().to_string();
         assert!(reported.starts_with("i_price: dear is not a"), "{statements}: {reported}");
         drop(client);
         worked.run("UPDATE warehouse SET w_ytd = 'much'");
@@ -118,32 +118,11 @@ fn unreadable_amount_is_reported_with_its_column_and_value() {
     }
 }
 
-/// A pace of this many turns, which records the pauses before them without waiting.
-struct Pauses(usize, Vec<Duration>);
-
-impl Pace for Pauses {
-    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
-        let is_left = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        Poll::Ready(is_left)
-    }
-
-    fn pause(&mut self, pause: Duration) {
-        self.1.push(pause);
-    }
-
-    fn start(&mut self, _: OpKind) {}
-
-    fn done(&mut self, _: OpKind, _: Op) -> u64 {
-        0
-    }
-}
-
 /// The pauses of a client before this many turns and the last one, which does not come.
 fn pauses(mut client: Box<dyn Client>, turns: usize) -> Vec<Duration> {
-    let mut pace = Pauses(turns, Vec::new());
+    let mut pace = Turns::of(turns);
     block_on(client.run(&mut pace)).unwrap();
-    pace.1
+    pace.pauses
 }
 
 /// With terminals that key for 18 s, a crash after five seconds would find hardly any new order to lose.

@@ -35,7 +35,7 @@ fn one_loader_builds_every_index_of_all_data_sets_once() {
     // After its turn the first loader has claimed another index, which no other loader takes. Two tables of each data
     // set have an index.
     for (loader, turns, made) in [(1, usize::MAX, 0), (0, 1, 1), (2, usize::MAX, 1), (0, usize::MAX, 4)] {
-        block_on(loaders[loader].run(&mut Turns(turns))).unwrap();
+        block_on(loaders[loader].run(&mut Turns::of(turns))).unwrap();
         assert_eq!(indexes(&*instance), made, "loader {loader}, {turns} turns");
     }
 }

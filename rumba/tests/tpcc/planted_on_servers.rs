@@ -108,7 +108,7 @@ fn found_over(engine: &str, server: &str) {
 fn decimal_overflow_is_reported(worked: &Worked, server: &str) {
     worked.run("UPDATE warehouse SET w_ytd = 9999999999.99");
     let mut client = worked.bound.client(worked.instance.session().unwrap(), ALONE, 2).unwrap();
-    let reported = block_on(client.run(&mut Turns(400))).unwrap_err().to_string();
+    let reported = block_on(client.run(&mut Turns::of(400))).unwrap_err().to_string();
     for part in ["22003", "DECIMAL(12,2)", "set more warehouses, or run for less time"] {
         assert!(reported.contains(part), "{server}: {part}: {reported}");
     }

@@ -1,7 +1,6 @@
 //! Shared code of this crate's tests.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use crate::cli::OptionSet;
 use crate::cli::options::{BuiltIn, Source};
@@ -9,8 +8,9 @@ use crate::cli::settings::{FileSettings, Settings};
 use crate::counters::Counters;
 use crate::random::{Random, Shapes};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::worker::{Op, OpKind, Pace, block_on};
+use rumba_engine_api::worker::block_on;
 use rumba_testkit::allocations::Counting;
+use rumba_testkit::turns::Turns;
 
 use crate::built_in_tests::built_in::{BuiltInTest, Purpose, Started};
 
@@ -56,23 +56,6 @@ pub(crate) fn random() -> Random {
     Random::new(1, 0, Shapes::default())
 }
 
-/// Lets this many events begin.
-struct AtMost(u64);
-
-impl Pace for AtMost {
-    fn poll_turn(&mut self, _context: &mut Context<'_>) -> Poll<bool> {
-        let is_left = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        Poll::Ready(is_left)
-    }
-
-    fn start(&mut self, _kind: OpKind) {}
-
-    fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
-        1
-    }
-}
-
 /// Runs clients on separate threads, each for at most this many events; returns their counters.
 pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Arc<Counters>>, EngineError> {
     std::thread::scope(|scope| {
@@ -80,7 +63,7 @@ pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Ar
             scope.spawn(move || {
                 let counters = Arc::<Counters>::default();
                 let mut client = started.client(number, counters.clone(), 7)?;
-                block_on(client.run(&mut AtMost(events)))?;
+                block_on(client.run(&mut Turns::of(events as usize)))?;
                 Ok(counters)
             })
         };
@@ -92,7 +75,7 @@ pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Ar
 /// The number of allocations of one client in this many events, on this thread.
 pub(crate) fn allocations(started: &Started, events: u64) -> u64 {
     let mut client = started.client(0, Arc::default(), 7).unwrap();
-    rumba_testkit::allocations::during(|| block_on(client.run(&mut AtMost(events))).unwrap())
+    rumba_testkit::allocations::during(|| block_on(client.run(&mut Turns::of(events as usize))).unwrap())
 }
 
 /// How many events each ran.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::Seek;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::task::{Context, Poll};
 
 use rumba_engine_api::acid::{Outcome, Promise};
 use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
-use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_engine_api::worker::{Client, block_on};
 use rumba_engine_api::workload::Bound;
+use rumba_testkit::turns::{ALONE, Turns};
 use rumba_workload_kit::ledger::{Entries, Write};
 
 use crate::bound::TpcCBound;
@@ -151,32 +151,13 @@ impl KvSession for Open {
     }
 }
 
-/// A pace of this many turns.
-struct Turns(usize);
-
-impl Pace for Turns {
-    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
-        let is_left = self.0 > 0;
-        self.0 = self.0.saturating_sub(1);
-        Poll::Ready(is_left)
-    }
-
-    fn start(&mut self, _: OpKind) {}
-
-    fn done(&mut self, _: OpKind, _: Op) -> u64 {
-        0
-    }
-}
-
-const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
-
 fn bound() -> TpcCBound {
     let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
     TpcCBound::new(&Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into())).unwrap()
 }
 
 fn run(mut client: Box<dyn Client>, turns: usize) {
-    block_on(client.run(&mut Turns(turns))).unwrap();
+    block_on(client.run(&mut Turns::of(turns))).unwrap();
 }
 
 /// A loaded database in such a store.
