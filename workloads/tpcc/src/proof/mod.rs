@@ -6,6 +6,8 @@
 mod book;
 mod stock;
 
+use std::ops::RangeInclusive;
+
 use rumba_engine_api::check::{Check, EXAMPLES, keep_example};
 use rumba_engine_api::error::EngineError;
 
@@ -121,27 +123,19 @@ impl Found {
     }
 }
 
-/// A number that must lie between two bounds, which differ by the work in doubt.
-struct Bounds {
+/// A number that was found in the data, and the range in which it must lie: one number without work in doubt.
+struct FoundNumber {
     what: String,
     found: i64,
-    from: i64,
-    to: i64,
+    expected: RangeInclusive<i64>,
 }
 
-impl Bounds {
-    /// It must be this.
-    fn exact(what: String, found: i64, expected: i64) -> Self {
-        Self { what, found, from: expected, to: expected }
-    }
-}
-
-fn check(name: String, numbers: Vec<Bounds>) -> Check {
+fn check(name: String, numbers: Vec<FoundNumber>) -> Check {
     let examined = numbers.len() as u64;
-    let is_wrong = |Bounds { found, from, to, .. }: &Bounds| !(*from..=*to).contains(found);
-    let reported = |Bounds { what, found, from, to }: Bounds| match from == to {
-        true => format!("{what}: {found}, expected {from}"),
-        false => format!("{what}: {found}, expected {from} to {to}"),
+    let is_wrong = |FoundNumber { found, expected, .. }: &FoundNumber| !expected.contains(found);
+    let reported = |FoundNumber { what, found, expected }: FoundNumber| match expected.into_inner() {
+        (from, to) if from == to => format!("{what}: {found}, expected {from}"),
+        (from, to) => format!("{what}: {found}, expected {from} to {to}"),
     };
     let mut wrong: Vec<String> = numbers.into_iter().filter(is_wrong).map(reported).collect();
     let count = wrong.len() as u64;
@@ -186,14 +180,14 @@ fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError
 fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let (start, in_doubt) = (i64::from(scale.delivered()), sums.deliveries_in_doubt);
     let from = scale.districts() as i64 * start + sums.deliveries;
-    let to = from + in_doubt * i64::from(DISTRICTS);
+    let expected = from..=from + in_doubt * i64::from(DISTRICTS);
     let what = "orders that do not wait".to_owned();
-    let all = Bounds { what, found: found.of(Table::Orders) - found.of(Table::NewOrder), from, to };
+    let all = FoundNumber { what, found: found.of(Table::Orders) - found.of(Table::NewOrder), expected };
     // A delivery takes one order of a district.
     let most = start + sums.deliveries + in_doubt;
     let of_district = |&([warehouse, district], done): &([u32; 2], i64)| {
         let what = format!("orders of warehouse {warehouse}, district {district} that do not wait");
-        Bounds { what, found: done, from: start, to: most }
+        FoundNumber { what, found: done, expected: start..=most }
     };
     check(name(11), std::iter::once(all).chain(found.done.iter().map(of_district)).collect())
 }
@@ -213,14 +207,15 @@ fn cardinalities(scale: &Scale, found: &Found) -> Check {
     ];
     let rows = expected.map(|(table, rows)| {
         let what = format!("rows of {}", table.name());
-        Bounds::exact(what, found.of(table), rows as i64)
+        FoundNumber { what, found: found.of(table), expected: rows as i64..=rows as i64 }
     });
     let by_name = found.entries.map(|of| {
         let what = "entries of customers by name".to_owned();
-        Bounds::exact(what, of.customers_by_name, scale.all_customers() as i64)
+        let expected = scale.all_customers() as i64;
+        FoundNumber { what, found: of.customers_by_name, expected: expected..=expected }
     });
-    let bounds = rows.into_iter().chain(by_name).collect();
-    let mut check = check("tables have the rows of the scale".to_owned(), bounds);
+    let numbers = rows.into_iter().chain(by_name).collect();
+    let mut check = check("tables have the rows of the scale".to_owned(), numbers);
     if let Some(last) = check.examples.last_mut() {
         *last = format!("{last}; {OTHER_SCALE}");
     }
@@ -230,27 +225,25 @@ fn cardinalities(scale: &Scale, found: &Found) -> Check {
 /// Orders, including those acknowledged to clients, and the entries that find them. If an entry is missing, an order
 /// status reports an older order, which no condition detects.
 fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
-    let from = scale.all_customers() as i64 + sums.orders;
-    let to = from + sums.orders_in_doubt;
-    let orders = Bounds { what: "orders".to_owned(), found: found.of(Table::Orders), from, to };
+    let (from, orders) = (scale.all_customers() as i64 + sums.orders, found.of(Table::Orders));
+    let number = FoundNumber { what: "orders".to_owned(), found: orders, expected: from..=from + sums.orders_in_doubt };
     let by_customer = found.entries.map(|of| {
         let what = "entries of orders by customer".to_owned();
-        Bounds::exact(what, of.orders_by_customer, found.of(Table::Orders))
+        FoundNumber { what, found: of.orders_by_customer, expected: orders..=orders }
     });
-    let bounds = std::iter::once(orders).chain(by_customer).collect();
-    check("every new order that was acknowledged is there".to_owned(), bounds)
+    let numbers = std::iter::once(number).chain(by_customer).collect();
+    check("every new order that was acknowledged is there".to_owned(), numbers)
 }
 
 /// The number of payments and their sum.
 fn payments(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let loaded = scale.all_customers() as i64;
     let from = loaded + sums.payments;
-    let to = from + sums.payments_in_doubt;
-    let count = Bounds { what: "payments".to_owned(), found: found.of(Table::History), from, to };
+    let expected = from..=from + sums.payments_in_doubt;
+    let count = FoundNumber { what: "payments".to_owned(), found: found.of(Table::History), expected };
     let from = loaded * PAID + sums.payment_cents;
     // A payment is of 5,000.00 at most.
-    let to = from + sums.payments_in_doubt * 500_000;
-    let what = "cents that warehouses took".to_owned();
-    let taken = Bounds { what, found: found.warehouse_cents, from, to };
+    let expected = from..=from + sums.payments_in_doubt * 500_000;
+    let taken = FoundNumber { what: "cents that warehouses took".to_owned(), found: found.warehouse_cents, expected };
     check("every payment that was acknowledged is there".to_owned(), vec![count, taken])
 }
