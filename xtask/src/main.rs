@@ -15,6 +15,8 @@ mod tidy;
 use std::path::Path;
 use std::process::ExitCode;
 
+use bench::Failure;
+
 const USAGE: &str = "usage: cargo run -p xtask -- tidy [--counts]
        cargo run -p xtask -- new engine|workload NAME
        cargo run -p xtask -- tests-reported LOG STATUS
@@ -61,24 +63,33 @@ book   builds docs/SUMMARY.md's pages with mdBook in target/book. Fails when one
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args.as_slice() {
         ["tidy"] => tidy(false),
         ["tidy", "--counts"] => tidy(true),
         ["new", "engine", name] => new(new::Kind::Engine, name),
         ["new", "workload", name] => new(new::Kind::Workload, name),
         ["tests-reported", log, status] => tests_reported(log, *status == "0"),
-        ["memory-needs", named @ ..] => memory_needs(named),
-        ["simulate"] => ended("simulate", simulate::run(root(), false)),
-        ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
-        ["aa", words @ ..] => ended("aa", aa::run(root(), words)),
+        ["memory-needs", named @ ..] => memory_needs::measure(root(), named).map(|()| true),
+        ["simulate"] => simulate::run(root(), false),
+        ["simulate", "--write"] => simulate::run(root(), true),
+        ["aa", words @ ..] => aa::run(root(), words),
         ["experiments"] => experiments(false),
         ["experiments", "--write"] => experiments(true),
         ["book"] => book(),
         ["package", binary] => package(Path::new(binary)),
-        ["bench", "--write", named @ ..] => bench(named, true),
-        ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
+        ["bench", "--write", named @ ..] => bench::bench(root(), named, true),
+        ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench::bench(root(), named, false),
         _ => {
             eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{}: {error}", args[0]);
             ExitCode::from(2)
         }
     }
@@ -89,95 +100,35 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-fn new(kind: new::Kind, name: &str) -> ExitCode {
-    match new::make(root(), kind, name) {
-        Ok(files) => {
-            files.iter().for_each(|file| println!("new: {}", file.display()));
-            println!("{}", new::next(kind, name));
-            ExitCode::SUCCESS
-        }
-        Err(new::Refusal(why)) => {
-            eprintln!("new: {why}");
-            ExitCode::from(2)
-        }
-    }
+fn new(kind: new::Kind, name: &str) -> Result<bool, Failure> {
+    let files = new::make(root(), kind, name).map_err(|new::Refusal(why)| why)?;
+    files.iter().for_each(|file| println!("new: {}", file.display()));
+    println!("{}", new::next(kind, name));
+    Ok(true)
 }
 
-fn bench(named: &[&str], write: bool) -> ExitCode {
-    ended("bench", bench::bench(root(), named, write))
+fn book() -> Result<bool, Failure> {
+    let first = book::build(root()).map_err(|problems| problems.join("\nbook: "))?;
+    println!("book: {}", first.display());
+    Ok(true)
 }
 
-/// The exit code for whether the goals were met.
-fn ended(what: &str, result: Result<bool, bench::Failure>) -> ExitCode {
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{what}: {error}");
-            ExitCode::from(2)
-        }
-    }
+fn package(binary: &Path) -> Result<bool, Failure> {
+    let files = package::make(root(), binary)?;
+    files.iter().for_each(|file| println!("package: {}", file.display()));
+    Ok(true)
 }
 
-fn book() -> ExitCode {
-    match book::build(root()) {
-        Ok(first) => {
-            println!("book: {}", first.display());
-            ExitCode::SUCCESS
-        }
-        Err(problems) => {
-            problems.iter().for_each(|problem| eprintln!("book: {problem}"));
-            ExitCode::FAILURE
-        }
-    }
+fn tests_reported(log: &str, ended_well: bool) -> Result<bool, Failure> {
+    let reported = std::fs::read(log).map_err(|error| format!("{log}: {error}"))?;
+    let machine = tests_reported::Machine::here();
+    let sum = tests_reported::Sum::of(&String::from_utf8_lossy(&reported), ended_well, &machine);
+    println!("{sum}");
+    Ok(sum.is_ok())
 }
 
-fn package(binary: &Path) -> ExitCode {
-    match package::make(root(), binary) {
-        Ok(files) => {
-            files.iter().for_each(|file| println!("package: {}", file.display()));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("package: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn memory_needs(named: &[&str]) -> ExitCode {
-    match memory_needs::measure(root(), named) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("memory-needs: {error}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn tests_reported(log: &str, ended_well: bool) -> ExitCode {
-    match std::fs::read(log) {
-        Ok(reported) => {
-            let machine = tests_reported::Machine::here();
-            let sum = tests_reported::Sum::of(&String::from_utf8_lossy(&reported), ended_well, &machine);
-            println!("{sum}");
-            if sum.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("tests-reported: {log}: {error}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn experiments(write: bool) -> ExitCode {
-    let report = match experiments::check(root(), write) {
-        Ok(report) => report,
-        Err(error) => {
-            eprintln!("experiments: {error}");
-            return ExitCode::from(2);
-        }
-    };
+fn experiments(write: bool) -> Result<bool, Failure> {
+    let report = experiments::check(root(), write)?;
     for name in &report.missing {
         println!(
             "experiments: {name} is yet to be run, there is no docs/experiments/{name}.json: make experiments NAME={name}"
@@ -203,24 +154,15 @@ fn experiments(write: bool) -> ExitCode {
             if write { "was written" } else { "differs from its files: cargo run -p xtask -- experiments --write" };
         println!("experiments: {page} {what}");
     }
-    if report.is_in_order(write) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(report.is_in_order(write))
 }
 
-fn tidy(with_counts: bool) -> ExitCode {
-    match tidy::check(root()) {
-        Ok(report) => {
-            if with_counts {
-                print!("{}", report.counts);
-            }
-            for finding in &report.findings {
-                println!("{finding}");
-            }
-            println!("tidy: {} files, {} findings", report.files, report.findings.len());
-            if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("tidy: {error}");
-            ExitCode::from(2)
-        }
+fn tidy(with_counts: bool) -> Result<bool, Failure> {
+    let report = tidy::check(root())?;
+    if with_counts {
+        print!("{}", report.counts);
     }
+    report.findings.iter().for_each(|finding| println!("{finding}"));
+    println!("tidy: {} files, {} findings", report.files, report.findings.len());
+    Ok(report.findings.is_empty())
 }
