@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Find};
 use rumba_engine_api::engine::ProcessLocation;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::ThreadCpuRegistry;
@@ -51,7 +51,7 @@ enum Requests {
 }
 
 impl Requests {
-    fn new(server: &Server) -> Result<Self, EngineError> {
+    fn new(server: &Server) -> Result<Self> {
         let (mut session, sql): (Box<dyn SqlSession>, _) = match server.protocol {
             Protocol::MySql => {
                 let session = WireSession::connect(&server.target, &rumba_protocol_mysql::SessionOptions::default())?;
@@ -72,7 +72,7 @@ impl Requests {
     }
 
     /// The number of rows or documents with an id, and their bytes.
-    async fn fetch(&mut self, id: i64) -> Result<(u64, usize), EngineError> {
+    async fn fetch(&mut self, id: i64) -> Result<(u64, usize)> {
         let mut bytes = 0;
         match self {
             Requests::Rows(session, statement) => {
@@ -99,7 +99,7 @@ struct PointSelect {
 }
 
 impl PointSelect {
-    fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
+    fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self> {
         Ok(Self { requests: Requests::new(server)?, rows, random: u64::from(at.client), left: queries })
     }
 
@@ -120,7 +120,7 @@ impl Worker for PointSelect {
         Some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let id = self.next_id();
         let (rows, bytes) = self.requests.fetch(id).await?;
         if rows == 0 || bytes == 0 {

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client as _, Op, OpKind, Pace, block_on};
 use rumba_testkit::allocations::Counting;
@@ -58,7 +58,7 @@ impl Host for Sqlite {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, turn: u32) -> Result<Box<dyn SqlSession>> {
         self.turns.lock().unwrap().push(turn);
         rumba_engine_sqlite::session(&self.file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", 1000)
     }
@@ -136,7 +136,7 @@ impl Run {
     }
 
     /// Runs this many events of a script.
-    fn events(&self, text: &str, events: u64) -> (Result<(), EngineError>, Count, Arc<Counters>) {
+    fn events(&self, text: &str, events: u64) -> (Result<()>, Count, Arc<Counters>) {
         let counters = Arc::<Counters>::default();
         let mut client = ScriptClient::new(&self.setup(text), 3, counters.clone()).unwrap();
         let mut pace = Count { left: events, ..Count::default() };

@@ -14,7 +14,7 @@ use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, block_on};
@@ -337,41 +337,36 @@ struct Shortened {
 }
 
 impl KvSession for Shortened {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.session.get(space, key, value)
     }
 
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         let met = self.session.scan(space, Scan { limit: scan.limit.min(self.most), ..scan }, visit)?;
         Ok(if met < scan.limit { met.saturating_sub(self.fewer) } else { met })
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         self.session.begin()
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.session.get_for_update(space, key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         self.session.put(space, key, value)
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         self.session.delete(space, key)
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.session.commit()
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         self.session.rollback()
     }
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Check, keep_example};
 use crate::engine::Session;
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::worker::{Client, ClientAddress};
 
 /// Opens sessions of one instance; use each session only on the thread that opened it.
-pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session, EngineError> + Sync);
+pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session> + Sync);
 
 /// The result of testing a guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -88,21 +88,15 @@ pub trait Acid: Send + Sync {
     ///
     /// # Errors
     /// Any error from the engine; a violated guarantee is not an error.
-    fn isolation(&self, _sessions: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+    fn isolation(&self, _sessions: Sessions<'_>) -> Result<Vec<Promise>> {
         Ok(Vec::new())
     }
 
     /// A client of the operation mix that appends its commits to `ledger`, a file outside the data volume. Each commit
     /// is in the file before the client continues, and survives the death of the client's process.
-    fn recorded(
-        &self,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-        ledger: &Arc<File>,
-    ) -> Result<Box<dyn Client>, EngineError>;
+    fn recorded(&self, session: Session, at: ClientAddress, seed: u64, ledger: &Arc<File>) -> Result<Box<dyn Client>>;
 
     /// Looks for every acknowledged transaction of the ledger and checks the data. Call
     /// [`crate::workload::Bound::restore`] first, with the state from before the ledger began.
-    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError>;
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found>;
 }

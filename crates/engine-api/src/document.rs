@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
 
 use crate::bson::{Document, Documents};
-use crate::error::EngineError;
+use crate::error::Result;
 
 /// A query for documents.
 #[derive(Clone, Copy, Debug)]
@@ -127,28 +127,24 @@ pub trait DocumentSession: Send {
     /// Whether it supports transactions. If not, [`Command::Begin`] is an error.
     fn has_transactions(&self) -> bool;
 
-    /// Starts a command. After [`EngineError::CutOff`] nothing is under way.
-    fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError>;
+    /// Starts a command. After `EngineError::CutOff` nothing is under way.
+    fn submit(&mut self, command: Command<'_>) -> Result<()>;
 
     /// Takes the answer to the command in progress, calling `visit` with each document. A document with an intact
     /// envelope may still be malformed inside, which is found when it is read.
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done, EngineError>>;
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done>>;
 
     /// Runs a command in the words of the server, such as one that makes an index, and blocks until it is done.
-    fn run(&mut self, command: Document<'_>) -> Result<(), EngineError>;
+    fn run(&mut self, command: Document<'_>) -> Result<()>;
 }
 
 impl dyn DocumentSession + '_ {
     /// Runs a command to its end.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction was in the way, [`EngineError::Duplicate`] when a document
+    /// `EngineError::Conflict` when another transaction was in the way, `EngineError::Duplicate` when a document
     /// with this key exists already.
-    pub fn execute(
-        &mut self,
-        command: Command<'_>,
-        visit: Visit<'_>,
-    ) -> impl Future<Output = Result<Done, EngineError>> {
+    pub fn execute(&mut self, command: Command<'_>, visit: Visit<'_>) -> impl Future<Output = Result<Done>> {
         let mut submitted = false;
         poll_fn(move |context| {
             if !submitted {

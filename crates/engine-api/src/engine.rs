@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::access::Access;
 use crate::common::{Given, OverriddenSettings};
 use crate::document::DocumentSession;
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::{Backing, Limits};
 use crate::memory::{AdvisedCache, MemoryNeed};
@@ -212,7 +212,7 @@ impl<'a> Schema<'a> {
     ///
     /// # Errors
     /// The workload defines none, although it claims to support keys and values.
-    pub fn key_spaces(self) -> Result<&'a [KeySpace], EngineError> {
+    pub fn key_spaces(self) -> Result<&'a [KeySpace]> {
         match self {
             Schema::KeyValue(spaces) => Ok(spaces),
             Schema::BySession => Err(EngineError::failed(
@@ -400,14 +400,14 @@ pub trait Engine: Send + Sync {
 
     /// Creates a new instance in an existing, empty directory. At the end, the files in its directory [`KEPT`] are
     /// copied to the results even if the trial failed. These are a server's configuration and log, never a password.
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError>;
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>>;
 
     /// Removes what a killed trial has left on an existing server, if it has left anything. The password is where a run
     /// takes it from.
     ///
     /// # Errors
     /// A server that cannot be reached or is in use by another trial; what could not be removed.
-    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+    fn clean_server(&self, server: &str) -> Result<()> {
         Err(EngineError::failed("clean-up", format!("rumba cannot clean {server}; remove its tables yourself")))
     }
 
@@ -423,12 +423,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Any error from the engine; that there is no database.
-    fn reopen(
-        &self,
-        dir: &Path,
-        _config: &EngineConfig,
-        _schema: Schema<'_>,
-    ) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, _config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let message = format!("{} cannot open {} again", self.info().name, dir.display());
         Err(EngineError::failed("reopen", message))
     }
@@ -438,7 +433,7 @@ pub trait Engine: Send + Sync {
 ///
 /// # Errors
 /// The file does not exist.
-pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
+pub fn require_database(dir: &Path, file: &str) -> Result<()> {
     if dir.join(file).exists() {
         return Ok(());
     }
@@ -450,7 +445,7 @@ pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
 /// All sessions are dropped before [`Instance::close`].
 pub trait Instance: Send + Sync {
     /// A new session.
-    fn session(&self) -> Result<Session, EngineError>;
+    fn session(&self) -> Result<Session>;
 
     /// The most sessions that clients can have now; `None` for no limit.
     fn most_clients(&self) -> Option<MostClients> {
@@ -460,11 +455,11 @@ pub trait Instance: Send + Sync {
     /// Brings the instance to the state in which reads after a load are
     /// representative (facts: compaction waited for, memtable flushed,
     /// checkpoint written, statistics gathered). May take minutes, and may do more than [`Instance::drain`].
-    fn settle(&self) -> Result<(), EngineError>;
+    fn settle(&self) -> Result<()>;
 
     /// Completes the engine's deferred work and no more: it writes dirty pages and finishes what the engine's own
     /// triggers demand. [`Instance::debt`] reports the rest below the triggers, and [`DEFERRED_BYTES`] estimates it.
-    fn drain(&self) -> Result<(), EngineError>;
+    fn drain(&self) -> Result<()>;
 
     /// Deferred work so far, as gauges. An empty list means that the engine defers nothing or does not count it
     /// ([`Instance::unpaid`]). Like [`Instance::counters`], a thread that serves no client calls it at the ends of
@@ -508,12 +503,12 @@ pub trait Instance: Send + Sync {
     ///
     /// # Errors
     /// The server is not managed by rumba.
-    fn kill(&self) -> Result<(), EngineError> {
+    fn kill(&self) -> Result<()> {
         Ok(())
     }
 
     /// Closes it cleanly.
-    fn close(self: Box<Self>) -> Result<(), EngineError>;
+    fn close(self: Box<Self>) -> Result<()>;
 }
 
 /// The gauge with the engine's estimate of bytes that it will write for work below its own triggers. The estimate is in

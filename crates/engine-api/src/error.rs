@@ -119,6 +119,9 @@ impl fmt::Display for Conflict {
     }
 }
 
+/// A result of an engine, unless another error is named.
+pub type Result<T = (), E = EngineError> = std::result::Result<T, E>;
+
 /// An error inside an engine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {

@@ -2,7 +2,7 @@
 //! transactions. The calls block; they are meant for embedded engines.
 
 use crate::delta::Delta;
-use crate::error::EngineError;
+use crate::error::Result;
 
 /// A table or index of a workload: a column family, a table, or a named database in the engine. Sessions address it by
 /// its position in the list that the engine was opened with.
@@ -76,11 +76,11 @@ impl Batch {
 ///
 /// Outside a transaction, reads see the latest committed state. Between [`KvSession::begin`] and [`KvSession::commit`]
 /// or [`KvSession::rollback`], writes and locked reads belong to one atomic transaction, which sees its own writes.
-/// After [`EngineError::Conflict`] the caller must roll back the transaction. The session allocates nothing per call
+/// After `EngineError::Conflict` the caller must roll back the transaction. The session allocates nothing per call
 /// once its buffers have grown.
 pub trait KvSession: Send {
     /// Reads one value into `value` (cleared first); false when the key is absent.
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
 
     /// Reads many keys; `visit` is called with the position of each key that exists, in order.
     fn multi_get(
@@ -89,7 +89,7 @@ pub trait KvSession: Send {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         for (position, key) in keys.iter().enumerate() {
             if self.get(space, key, scratch)? {
                 visit(position, scratch);
@@ -99,61 +99,56 @@ pub trait KvSession: Send {
     }
 
     /// Visits the entries of a range in key order; returns how many were visited.
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError>;
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize>;
 
     /// Begins a transaction that may write; of an engine that has none, the write of one key. An engine with one writer
     /// may wait here until the transaction of another session has ended.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when it waited for too long; any other error from the engine.
-    fn begin(&mut self) -> Result<(), EngineError>;
+    /// `EngineError::Conflict` when it waited for too long; any other error from the engine.
+    fn begin(&mut self) -> Result<()>;
 
     /// Within a transaction, reads one value that this transaction will write. No other transaction can change it until
     /// the end: a row lock prevents that, or a conflict, at the latest at commit.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction is in the way.
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError>;
+    /// `EngineError::Conflict` when another transaction is in the way.
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool>;
 
     /// Within a transaction, inserts or replaces.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction is in the way.
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
+    /// `EngineError::Conflict` when another transaction is in the way.
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()>;
 
     /// Within a transaction, removes a key that may be absent.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction is in the way.
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError>;
+    /// `EngineError::Conflict` when another transaction is in the way.
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()>;
 
     /// Within a transaction, changes a value without reading it, so that an engine may defer the write until the next
     /// read. Returns false if the engine does not support this, and does nothing then. The caller then reads and writes
     /// instead, and need not try again, because a session always gives the same answer.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction is in the way.
-    fn update(&mut self, _space: SpaceId, _key: &[u8], _delta: &Delta) -> Result<bool, EngineError> {
+    /// `EngineError::Conflict` when another transaction is in the way.
+    fn update(&mut self, _space: SpaceId, _key: &[u8], _delta: &Delta) -> Result<bool> {
         Ok(false)
     }
 
     /// Commits with the instance's durability.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] when another transaction was in the way. The transaction is then already rolled back,
+    /// `EngineError::Conflict` when another transaction was in the way. The transaction is then already rolled back,
     /// and another rollback does nothing.
-    fn commit(&mut self) -> Result<(), EngineError>;
+    fn commit(&mut self) -> Result<()>;
 
     /// Undoes the transaction; does nothing when there is none.
-    fn rollback(&mut self) -> Result<(), EngineError>;
+    fn rollback(&mut self) -> Result<()>;
 
     /// Loads new rows that no other session touches, the fastest way that keeps the instance's durability.
-    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, batch: &Batch) -> Result<()> {
         self.begin()?;
         for (space, key, value) in batch.iter() {
             self.put(space, key, value)?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Availability;
-use crate::error::EngineError;
+use crate::error::Result;
 
 /// A release in a catalogue, and whether it can be run here.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -28,5 +28,5 @@ pub trait Catalogue: Send + Sync {
     ///
     /// # Errors
     /// A name that is not in the catalogue, or a failure to download or verify the release.
-    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError>;
+    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability>;
 }

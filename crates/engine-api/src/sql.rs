@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Result};
 use crate::value::SqlValue;
 
 /// The SQL dialect of a session.
@@ -149,7 +149,7 @@ pub struct Answer {
 pub type Visit<'a> = &'a mut dyn FnMut(&dyn Row);
 
 /// A statement's text, for sessions that accept only UTF-8.
-fn utf8<'a>(call: &'static str, sql: &'a [u8]) -> Result<&'a str, EngineError> {
+fn utf8<'a>(call: &'static str, sql: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(sql).map_err(|error| {
         let at = error.valid_up_to();
         EngineError::failed(call, format!("the statement is not UTF-8 from its byte {at} on, and here it has to be"))
@@ -196,7 +196,7 @@ pub trait SqlSession: Send {
     ///
     /// # Errors
     /// The engine's message about the statement.
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError>;
+    fn prepare(&mut self, sql: &str) -> Result<Statement>;
 
     /// As [`SqlSession::prepare`], for a text that need not be UTF-8: servers read it in the connection's character
     /// set.
@@ -204,7 +204,7 @@ pub trait SqlSession: Send {
     /// # Errors
     /// The engine's message about the statement, or that this session takes only UTF-8, as all sessions except those of
     /// servers do.
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.prepare(utf8("prepare", sql)?)
     }
 
@@ -213,7 +213,7 @@ pub trait SqlSession: Send {
     ///
     /// # Errors
     /// As of [`SqlSession::prepare_bytes`].
-    fn prepare_declared(&mut self, sql: &[u8], _types: &[ParamType]) -> Result<Statement, EngineError> {
+    fn prepare_declared(&mut self, sql: &[u8], _types: &[ParamType]) -> Result<Statement> {
         self.prepare_bytes(sql)
     }
 
@@ -221,25 +221,25 @@ pub trait SqlSession: Send {
     ///
     /// # Errors
     /// The engine's message about the statement.
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError>;
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement>;
 
     /// Starts a prepared statement. After [`EngineError::CutOff`], the answers that are still owed are void once
     /// something is submitted.
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError>;
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()>;
 
     /// Starts the loading of rows, whose values follow each other row by row.
     /// All or none are loaded, given a transaction around it.
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError>;
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()>;
 
     /// Starts a statement without parameters that was not prepared. Its rows hold the engine's text form of their
     /// values: text, bytes and NULL. Some engines return truth values as whole numbers.
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError>;
+    fn submit_text(&mut self, sql: &str) -> Result<()>;
 
     /// As [`SqlSession::submit_text`], of a text that need not be UTF-8.
     ///
     /// # Errors
     /// Any error from the engine, or that this session takes only UTF-8: all do but those of servers.
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         self.submit_text(utf8("submit_text", sql)?)
     }
 
@@ -248,10 +248,10 @@ pub trait SqlSession: Send {
     ///
     /// # Errors
     /// Any error from the engine, or that it was closed before or belongs to another session.
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError>;
+    fn close(&mut self, statement: Statement) -> Result<()>;
 
     /// Takes the answer to the first submitted statement, calling `visit` with each row.
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>>;
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>>;
 
     /// Whether [`SqlSession::reread`] reads this statement's rows.
     fn rereads(&self, _statement: Statement) -> bool {
@@ -263,7 +263,7 @@ pub trait SqlSession: Send {
     fn reread(&mut self, _statement: Statement, _raw: &[u8], _visit: Visit<'_>) {}
 
     /// Runs statements without parameters or rows, such as the schema.
-    fn run(&mut self, sql: &str) -> Result<(), EngineError>;
+    fn run(&mut self, sql: &str) -> Result<()>;
 }
 
 /// Forwards everything that an [`SqlSession`] says of itself to the session in a field, for a session around another.
@@ -311,7 +311,7 @@ impl dyn SqlSession + '_ {
         statement: Statement,
         params: &[Param<'_>],
         visit: Visit<'_>,
-    ) -> impl Future<Output = Result<Answer, EngineError>> {
+    ) -> impl Future<Output = Result<Answer>> {
         // One future instead of three nested ones, because this runs once per statement.
         let mut submitted = false;
         poll_fn(move |context| {
@@ -327,13 +327,13 @@ impl dyn SqlSession + '_ {
     ///
     /// # Errors
     /// [`EngineError::Conflict`] for deadlocks, lock waits and busy databases.
-    pub async fn load_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+    pub async fn load_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<Answer> {
         self.submit_rows(rows, values)?;
         self.answer(&mut |_| {}).await
     }
 
     /// Waits for the answer to the first submitted statement.
-    pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer, EngineError>> {
+    pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer>> {
         poll_fn(|context| self.poll_answer(context, visit))
     }
 }

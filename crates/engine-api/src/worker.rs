@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::wait::without_driver;
 
 /// The index of an operation's type in [`crate::workload::Bound::ops`] or
@@ -85,7 +85,7 @@ pub trait Worker {
     /// Performs the drawn operation. Conflicts are retried here and counted.
     ///
     /// Errors are those that end the trial.
-    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>>;
+    fn perform(&mut self) -> impl Future<Output = Result<Op>>;
 
     /// The statements since the last call, which follows each operation; none if the worker does not count them.
     fn statements(&mut self) -> StatementCounts {
@@ -96,11 +96,11 @@ pub trait Worker {
 /// A worker behind a pointer. Its whole run is one future, so that no operation allocates.
 pub trait Client {
     /// Runs operations until the pace or the worker has no more.
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>>;
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 }
 
 impl<W: Worker> Client for W {
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         Box::pin(async move {
             while let Some(kind) = self.draw() {
                 let pause = self.pause();

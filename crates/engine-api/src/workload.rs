@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::acid::Acid;
 use crate::check::Check;
 use crate::engine::{Family, MostClients, Schema, Session};
-use crate::error::EngineError;
+use crate::error::Result;
 use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
@@ -241,17 +241,11 @@ pub trait Bound: Send + Sync {
     fn conditions(&self) -> Vec<(String, String)>;
 
     /// Creates what [`Schema::BySession`] stands for; nothing for other families.
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError>;
+    fn create_schema(&self, session: &mut Session) -> Result<()>;
 
     /// A loader of a stage; it ends when the stage's work is used up. The
     /// stage's work is shared by all loaders made from this value.
-    fn loader(
-        &self,
-        stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError>;
+    fn loader(&self, stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>>;
 
     /// Bytes of keys and payloads in the database now, index entries included: inserted bytes less removed bytes,
     /// regardless of the engine's storage format.
@@ -278,16 +272,16 @@ pub trait Bound: Send + Sync {
     ///
     /// # Errors
     /// The missing part.
-    fn restore(&self, state: &State) -> Result<(), EngineError>;
+    fn restore(&self, state: &State) -> Result<()>;
 
     /// A client of the operation mix.
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError>;
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>>;
 
     /// Proves that the data is consistent after the run; and after the load, if [`Bound::verifies_load`].
     ///
     /// # Errors
     /// Any error from the engine; an inconsistency is not an error but a failed [`Check`].
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError>;
+    fn verify(&self, session: Session) -> Result<Vec<Check>>;
 
     /// Whether [`Bound::verify`] also checks the loaded data before the first client uses it. It depends on the cost,
     /// because all data is read again.

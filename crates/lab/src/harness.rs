@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::Settings;
 use rumba_engine_api::workload::{Bound, Workload};
 use rumba_results::metric::Metric;
@@ -122,7 +122,7 @@ fn no_engine(workload: &dyn Workload) -> String {
     )
 }
 
-fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<Metric, EngineError> {
+fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<Metric> {
     let io = |error: io::Error| EngineError::failed("making a directory", error.to_string());
     let bound: Arc<dyn Bound> =
         Arc::from(workload.bind(&order.settings).map_err(|error| EngineError::failed("workload", error.to_string()))?);

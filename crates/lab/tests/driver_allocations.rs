@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
 use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
@@ -50,7 +50,7 @@ impl Worker for Asker {
         Some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         match self.done % 8 {
             0 => sleep(Duration::from_micros(50)).await,
             1 => {}

@@ -14,7 +14,7 @@ use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LoadStage, Ops, State, Workload};
@@ -63,7 +63,7 @@ impl Engine for Unready {
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
         Ok(())
     }
-    fn open(&self, dir: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>> {
         std::fs::create_dir(dir.join(KEPT)).unwrap();
         std::fs::create_dir(dir.join("data")).unwrap();
         // This process does not wait for it on purpose: it outlives the trial that started it.
@@ -119,10 +119,10 @@ impl Bound for Nothing {
     fn conditions(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, _: &mut Session) -> Result<()> {
         Ok(())
     }
-    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Err(EngineError::failed("loader", "there is no instance"))
     }
     fn logical_bytes(&self) -> u64 {
@@ -131,13 +131,13 @@ impl Bound for Nothing {
     fn state(&self) -> State {
         State::new()
     }
-    fn restore(&self, _: &State) -> Result<(), EngineError> {
+    fn restore(&self, _: &State) -> Result<()> {
         Ok(())
     }
-    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Err(EngineError::failed("client", "there is no instance"))
     }
-    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, _: Session) -> Result<Vec<Check>> {
         Ok(Vec::new())
     }
 }

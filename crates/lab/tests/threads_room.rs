@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
@@ -23,12 +23,12 @@ impl Worker for Once {
         (!std::mem::replace(&mut self.0, true)).then_some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         Ok(Op::default())
     }
 }
 
-fn run(clients: u32) -> Result<(), EngineError> {
+fn run(clients: u32) -> Result<()> {
     let make: Make = Arc::new(|_| Ok(Box::new(Once(false)) as Box<dyn Client>));
     let driving = Driving::Threads { threads: clients };
     let plan = Plan { clients, kinds: 1, schedule: Schedule::closed(1), driving };

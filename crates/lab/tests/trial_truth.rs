@@ -17,7 +17,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, ProcessLocation,
     Schema, Session,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker};
@@ -158,22 +158,22 @@ impl Engine for Fake {
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
         Ok(())
     }
-    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>> {
         Ok(Box::new(self.clone()))
     }
 }
 
 impl Instance for Fake {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let (socket, connects_again) = (self.socket.clone(), self.connects_again);
         let mut session = Requesting { socket, connection: None, connects_again };
         session.connect()?;
         Ok(Session::Kv(Box::new(session)))
     }
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         Ok(())
     }
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         Ok(())
     }
     fn debt(&self) -> Vec<Gauge> {
@@ -192,7 +192,7 @@ impl Instance for Fake {
     fn place(&self) -> ProcessLocation {
         self.place.clone()
     }
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
 }
@@ -204,14 +204,14 @@ struct Requesting {
 }
 
 impl Requesting {
-    fn connect(&mut self) -> Result<(), EngineError> {
+    fn connect(&mut self) -> Result<()> {
         let connected = self.socket.as_ref().map(UnixStream::connect).transpose();
         self.connection = connected.map_err(|error| EngineError::failed("connect", error.to_string()))?;
         Ok(())
     }
 
     /// Lets the server work for this long.
-    fn fetch(&mut self, milliseconds: u8) -> Result<(), EngineError> {
+    fn fetch(&mut self, milliseconds: u8) -> Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         let requested = connection.write_all(&[milliseconds]).and_then(|()| connection.read_exact(&mut [0]));
         requested.map_err(|error| EngineError::failed("ask", error.to_string()))
@@ -219,31 +219,31 @@ impl Requesting {
 }
 
 impl KvSession for Requesting {
-    fn get(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> Result<bool> {
         if self.connects_again {
             self.connect()?;
         }
         self.fetch(GET_MS).map(|()| true)
     }
-    fn scan(&mut self, _: SpaceId, _: Scan<'_>, _: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
+    fn scan(&mut self, _: SpaceId, _: Scan<'_>, _: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         Ok(0)
     }
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         Ok(())
     }
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.get(space, key, value)
     }
-    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<()> {
         self.fetch(PUT_MS)
     }
-    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<()> {
         Ok(())
     }
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         Ok(())
     }
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         Ok(())
     }
 }
@@ -294,10 +294,10 @@ impl Bound for Load {
     fn conditions(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, _: &mut Session) -> Result<()> {
         Ok(())
     }
-    fn loader(&self, _: usize, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, _: usize, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Ok(Box::new(Asker { session: kv(session)?, puts: true, gives_up: false, left: ROWS }))
     }
     fn logical_bytes(&self) -> u64 {
@@ -306,18 +306,18 @@ impl Bound for Load {
     fn state(&self) -> State {
         State::new()
     }
-    fn restore(&self, _: &State) -> Result<(), EngineError> {
+    fn restore(&self, _: &State) -> Result<()> {
         Ok(())
     }
-    fn client(&self, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Ok(Box::new(Asker { session: kv(session)?, puts: false, gives_up: self.gives_up, left: u64::MAX }))
     }
-    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, _: Session) -> Result<Vec<Check>> {
         Ok(Vec::new())
     }
 }
 
-fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
+fn kv(session: Session) -> Result<Box<dyn KvSession>> {
     match session {
         Session::Kv(kv) => Ok(kv),
         other => Err(other.unserved("load")),
@@ -337,7 +337,7 @@ impl Worker for Asker {
         Some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         if self.puts {
             self.session.put(0, &[], &[])?;
         } else {

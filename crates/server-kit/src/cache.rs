@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use std::{env, fs, io};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// The cache's directory: `RUMBA_CACHE`, or `rumba` in the user's cache directory.
 ///
 /// # Errors
 /// The environment names neither a cache nor a home directory.
-pub fn root() -> Result<PathBuf, EngineError> {
+pub fn root() -> Result<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".cache"));
     let root = set("RUMBA_CACHE").or_else(|| Some(set("XDG_CACHE_HOME").or_else(home)?.join("rumba")));
@@ -26,7 +26,7 @@ const OF_ALL: &str = "/var/cache/rumba";
 
 /// The directory for servers that run as another user. It is `RUMBA_CACHE` if set, else a public directory if root
 /// installs, else [`root`].
-pub fn root_for_others() -> Result<PathBuf, EngineError> {
+pub fn root_for_others() -> Result<PathBuf> {
     let is_set = env::var_os("RUMBA_CACHE").is_some_and(|value| !value.is_empty());
     if is_set || !rustix::process::geteuid().is_root() {
         return root();

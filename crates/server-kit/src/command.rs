@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::failure::{full_or_failed, last_lines};
 
 /// Runs a command to its end and returns its output.
-pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, EngineError> {
+pub fn output_of(command: &mut Command, what: &'static str) -> Result<String> {
     let mut text = String::new();
     progress_of(command, what, &mut |line| {
         text.push_str(line);
@@ -18,11 +18,7 @@ pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, En
 }
 
 /// Runs a command to its end and passes on each line as it is printed.
-pub fn progress_of(
-    command: &mut Command,
-    what: &'static str,
-    line_printed: &mut dyn FnMut(&str),
-) -> Result<(), EngineError> {
+pub fn progress_of(command: &mut Command, what: &'static str, line_printed: &mut dyn FnMut(&str)) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let cannot = |error: std::io::Error| full_or_failed(what, format!("{name} cannot be run: {error}"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{KEPT, ProcessLocation, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 use rumba_transport::Target;
 
@@ -83,10 +83,7 @@ impl Running {
     ///
     /// # Errors
     /// The server ended, or is not ready in time; the error of `connect`.
-    pub fn wait<T>(
-        &self,
-        connect: impl Fn(&Target) -> Result<Result<T, String>, EngineError>,
-    ) -> Result<T, EngineError> {
+    pub fn wait<T>(&self, connect: impl Fn(&Target) -> Result<Result<T, String>>) -> Result<T> {
         let begun = Instant::now();
         loop {
             if let Some(end) = self.watch.end(CALL) {
@@ -109,7 +106,7 @@ impl Running {
     ///
     /// # Errors
     /// The process had to be killed, or did not end cleanly.
-    pub fn stop(&self) -> Result<(), EngineError> {
+    pub fn stop(&self) -> Result<()> {
         self.watch.stop(STOP)
     }
 }
@@ -181,7 +178,7 @@ impl<Own: AsRef<Running>, Taken> Host<Own, Taken> {
     ///
     /// # Errors
     /// Others run it, or it has ended.
-    pub fn kill(&self) -> Result<(), EngineError> {
+    pub fn kill(&self) -> Result<()> {
         match self.running() {
             Some(running) => running.watch.kill_all(),
             None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
@@ -189,7 +186,7 @@ impl<Own: AsRef<Running>, Taken> Host<Own, Taken> {
     }
 
     /// Explains a lost connection by the end of a server that rumba runs.
-    pub fn explained<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub fn explained<T>(&self, result: Result<T>) -> Result<T> {
         match self.running() {
             Some(running) => running.watch.explained(result),
             None => result,
@@ -197,7 +194,7 @@ impl<Own: AsRef<Running>, Taken> Host<Own, Taken> {
     }
 
     /// A client's session, whose lost connection is explained in the same way.
-    pub fn sql(&self, connected: Result<impl SqlSession + 'static, EngineError>) -> Result<Session, EngineError> {
+    pub fn sql(&self, connected: Result<impl SqlSession + 'static>) -> Result<Session> {
         let session = self.explained(connected)?;
         Ok(Session::Sql(match self.running() {
             Some(running) => Box::new(Watched { session, watch: running.watch.clone() }),

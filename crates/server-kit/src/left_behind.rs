@@ -1,6 +1,6 @@
 //! Tables that a trial could not remove from an existing server.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// An error names at most this many objects.
 const MOST_NAMES: usize = 10;
@@ -29,7 +29,7 @@ impl Container {
     /// # Errors
     /// The tables that could not be dropped, and the objects that rumba did not create, because the next trial needs an
     /// empty container.
-    pub fn left_behind(&self, kept: &[KeptTable], others: &[String]) -> Result<(), EngineError> {
+    pub fn left_behind(&self, kept: &[KeptTable], others: &[String]) -> Result<()> {
         let Self { call, noun, remedy } = self;
         let mut problems = Vec::new();
         if !kept.is_empty() {

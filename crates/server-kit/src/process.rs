@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_transport::Address;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -204,7 +204,7 @@ impl Process {
     ///
     /// # Errors
     /// The process had to be killed, or did not end cleanly.
-    pub fn stop(&mut self, patience: Duration) -> Result<(), EngineError> {
+    pub fn stop(&mut self, patience: Duration) -> Result<()> {
         let call = "stop of the server";
         if let Some(status) = self.ended() {
             return Err(EngineError::failed(call, format!("it had ended before, with {status}")));
@@ -235,7 +235,7 @@ impl Process {
     ///
     /// # Errors
     /// The process had ended before.
-    pub fn kill_all(&mut self) -> Result<(), EngineError> {
+    pub fn kill_all(&mut self) -> Result<()> {
         if let Some(status) = self.ended() {
             return Err(EngineError::failed("kill of the server", format!("it had ended before, with {status}")));
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::units::parse_bytes;
 use serde::Deserialize;
@@ -122,7 +122,7 @@ pub fn promises(profiles: &[&str], engine: &str) -> Promises {
 ///
 /// # Errors
 /// An invalid profile, which is a bug in rumba that its tests detect.
-pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, EngineError> {
+pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled> {
     let broken = |what: String| EngineError::failed("profile", what);
     let mut filled = Filled::default();
     for text in profiles {

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::cache::{self, Draft};
 use crate::failure::full_or_failed;
@@ -15,21 +15,12 @@ use crate::failure::full_or_failed;
 ///
 /// # Errors
 /// The error of `make`; the system's error; a full device.
-pub fn provide(
-    name: &str,
-    key: &str,
-    data: &Path,
-    make: impl FnOnce(&Path, &Path) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
+pub fn provide(name: &str, key: &str, data: &Path, make: impl FnOnce(&Path, &Path) -> Result<()>) -> Result<()> {
     let template = template(name, key, make)?;
     cache::copy_tree(&template, data).map_err(|error| failed("copy of an empty data directory", &error))
 }
 
-fn template(
-    name: &str,
-    key: &str,
-    make: impl FnOnce(&Path, &Path) -> Result<(), EngineError>,
-) -> Result<PathBuf, EngineError> {
+fn template(name: &str, key: &str, make: impl FnOnce(&Path, &Path) -> Result<()>) -> Result<PathBuf> {
     let failed = |error: io::Error| failed("template of a data directory", &error);
     let place = cache::root()?.join("templates").join(format!("{name}-{:016x}", cache::number_of(key)));
     if place.is_dir() {

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// The parameters of a wait.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +77,7 @@ impl BackgroundWork {
 ///
 /// # Errors
 /// The error of `look`; the remaining work if there was no progress for too long.
-pub fn until_paid(
-    patience: &Patience,
-    mut look: impl FnMut() -> Result<BackgroundWork, EngineError>,
-) -> Result<(), WaitError> {
+pub fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<BackgroundWork>) -> Result<(), WaitError> {
     let mut best = BackgroundWork::default();
     let mut moved = Instant::now();
     loop {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::bson::Document;
 use rumba_engine_api::document::{self, Command, DocumentSession, Done};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Param, ParamType, SqlSession, Statement, Visit};
 
 use crate::failure::{LogWords, last_lines, reports_of_full_device};
@@ -57,7 +57,7 @@ impl Watch {
     ///
     /// # Errors
     /// The process had to be killed, or did not end cleanly.
-    pub fn stop(&self, patience: Duration) -> Result<(), EngineError> {
+    pub fn stop(&self, patience: Duration) -> Result<()> {
         self.process().stop(patience)
     }
 
@@ -70,7 +70,7 @@ impl Watch {
     ///
     /// # Errors
     /// The process had ended before.
-    pub fn kill_all(&self) -> Result<(), EngineError> {
+    pub fn kill_all(&self) -> Result<()> {
         self.process().kill_all()
     }
 
@@ -130,7 +130,7 @@ impl Watch {
     ///
     /// # Errors
     /// The result's error, explained.
-    pub fn explained<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub fn explained<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.behind(error))
     }
 }
@@ -146,47 +146,47 @@ pub struct Watched<S> {
 impl<S: SqlSession> SqlSession for Watched<S> {
     rumba_engine_api::forward_sql_properties!(session);
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.watch.explained(self.session.prepare(sql))
     }
 
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.watch.explained(self.session.prepare_bytes(sql))
     }
 
-    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement> {
         self.watch.explained(self.session.prepare_declared(sql, types))
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.watch.explained(self.session.prepare_rows(table, columns))
     }
 
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.watch.explained(self.session.submit(statement, params))
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.watch.explained(self.session.submit_rows(rows, values))
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.watch.explained(self.session.submit_text(sql))
     }
 
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         self.watch.explained(self.session.submit_bytes(sql))
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         self.watch.explained(self.session.close(statement))
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         self.session.poll_answer(context, visit).map(|answer| self.watch.explained(answer))
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.watch.explained(self.session.run(sql))
     }
 }
@@ -196,19 +196,15 @@ impl<S: DocumentSession> DocumentSession for Watched<S> {
         self.session.has_transactions()
     }
 
-    fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError> {
+    fn submit(&mut self, command: Command<'_>) -> Result<()> {
         self.watch.explained(self.session.submit(command))
     }
 
-    fn poll_answer(
-        &mut self,
-        context: &mut Context<'_>,
-        visit: document::Visit<'_>,
-    ) -> Poll<Result<Done, EngineError>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: document::Visit<'_>) -> Poll<Result<Done>> {
         self.session.poll_answer(context, visit).map(|answer| self.watch.explained(answer))
     }
 
-    fn run(&mut self, command: Document<'_>) -> Result<(), EngineError> {
+    fn run(&mut self, command: Document<'_>) -> Result<()> {
         self.watch.explained(self.session.run(command))
     }
 }
@@ -262,39 +258,39 @@ mod tests {
             false
         }
 
-        fn prepare(&mut self, _sql: &str) -> Result<Statement, EngineError> {
+        fn prepare(&mut self, _sql: &str) -> Result<Statement> {
             Err(lost())
         }
 
-        fn prepare_declared(&mut self, _sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+        fn prepare_declared(&mut self, _sql: &[u8], types: &[ParamType]) -> Result<Statement> {
             Ok(Statement(types.len()))
         }
 
-        fn prepare_rows(&mut self, _table: &str, _columns: &[&str]) -> Result<Statement, EngineError> {
+        fn prepare_rows(&mut self, _table: &str, _columns: &[&str]) -> Result<Statement> {
             Err(lost())
         }
 
-        fn submit(&mut self, _statement: Statement, _params: &[Param<'_>]) -> Result<(), EngineError> {
+        fn submit(&mut self, _statement: Statement, _params: &[Param<'_>]) -> Result<()> {
             Err(lost())
         }
 
-        fn submit_rows(&mut self, _rows: Statement, _values: &[Param<'_>]) -> Result<(), EngineError> {
+        fn submit_rows(&mut self, _rows: Statement, _values: &[Param<'_>]) -> Result<()> {
             Err(lost())
         }
 
-        fn submit_text(&mut self, _sql: &str) -> Result<(), EngineError> {
+        fn submit_text(&mut self, _sql: &str) -> Result<()> {
             Err(lost())
         }
 
-        fn close(&mut self, _statement: Statement) -> Result<(), EngineError> {
+        fn close(&mut self, _statement: Statement) -> Result<()> {
             Err(lost())
         }
 
-        fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer>> {
             Poll::Ready(Err(lost()))
         }
 
-        fn run(&mut self, _sql: &str) -> Result<(), EngineError> {
+        fn run(&mut self, _sql: &str) -> Result<()> {
             Err(lost())
         }
     }

@@ -20,7 +20,7 @@
 use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan};
 use rumba_engine_api::setting::Value;
 use tempfile::TempDir;
@@ -179,7 +179,7 @@ fn increment(session: &mut dyn KvSession, key: u8) {
     }
 }
 
-fn try_increment(session: &mut dyn KvSession, key: u8) -> Result<(), EngineError> {
+fn try_increment(session: &mut dyn KvSession, key: u8) -> Result<()> {
     let mut value = Vec::new();
     session.begin()?;
     let found = session.get_for_update(0, &[key], &mut value)?;
@@ -282,7 +282,7 @@ fn warmed_up_session_allocates_nothing(contract: &Contract) {
     let mut session = session(&*instance);
     let (mut value, mut batch, mut sum) = (Vec::new(), Batch::default(), 0);
     batch.push(0, b"loaded", b"value");
-    let mut round = |rounds: u32| -> Result<(), EngineError> {
+    let mut round = |rounds: u32| -> Result<()> {
         for id in 0..rounds {
             let key = (id % 100).to_be_bytes();
             let range = Scan { from: &key, to: &[0xff], limit: 10 };

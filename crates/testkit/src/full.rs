@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession};
 
 use crate::key_value::{SPACES, get, session};
@@ -46,7 +46,7 @@ pub fn fill(session: &mut dyn KvSession) -> (EngineError, u64) {
     panic!("a million rows fit into a small device");
 }
 
-fn commit(session: &mut dyn KvSession, row: u64) -> Result<(), EngineError> {
+fn commit(session: &mut dyn KvSession, row: u64) -> Result<()> {
     session.begin()?;
     session.put(0, &key(row), &VALUE)?;
     session.commit()

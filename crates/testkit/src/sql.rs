@@ -1,6 +1,6 @@
 //! Helpers for tests over SQL sessions.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 use rumba_engine_api::worker::block_on;
 
@@ -13,13 +13,13 @@ pub fn fetch(
     statement: Statement,
     params: &[Param<'_>],
     columns: usize,
-) -> Result<(Answer, Vec<Values>), EngineError> {
+) -> Result<(Answer, Vec<Values>)> {
     session.submit(statement, params)?;
     answer(session, columns)
 }
 
 /// Receives an answer; its rows have this many columns as bytes.
-pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
+pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, Vec<Values>)> {
     let mut rows = Vec::new();
     let answer = block_on(session.answer(&mut |row| {
         rows.push((0..columns).map(|column| row.bytes(column).to_vec()).collect());
@@ -28,7 +28,7 @@ pub fn answer(session: &mut dyn SqlSession, columns: usize) -> Result<(Answer, V
 }
 
 /// Runs a statement and returns its rows' first columns as integers.
-pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineError> {
+pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>> {
     let statement = session.prepare(sql)?;
     session.submit(statement, &[])?;
     let mut found = Vec::new();
@@ -37,6 +37,6 @@ pub fn ints(session: &mut dyn SqlSession, sql: &str) -> Result<Vec<i64>, EngineE
 }
 
 /// Loads rows.
-pub fn load(session: &mut dyn SqlSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+pub fn load(session: &mut dyn SqlSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer> {
     block_on(session.load_rows(rows, values))
 }

@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_engine_api::worker::block_on;
@@ -70,7 +70,7 @@ pub fn statements_in_a_pipeline_fail_alone(session: &mut dyn SqlSession, mark: &
             session.submit(select, &[Param::Int(9)]).expect("submitted");
         }
         let mut next = || answer(session, 1).map(|(done, _)| done.rows + done.affected);
-        let rows: Vec<Result<u64, EngineError>> = (0..8).map(|_| next()).collect();
+        let rows: Vec<Result<u64>> = (0..8).map(|_| next()).collect();
         let taken = || Err(EngineError::Duplicate(duplicate));
         assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
         session.run("DELETE FROM line").expect("deleted");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::StatementCounts;
@@ -31,7 +31,7 @@ impl CountedKv {
 
 impl KvSession for CountedKv {
     #[inline]
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.statements.reads += 1;
         self.session.get(space, key, value)
     }
@@ -43,66 +43,61 @@ impl KvSession for CountedKv {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         self.statements.reads += 1;
         self.session.multi_get(space, keys, scratch, visit)
     }
 
     #[inline]
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         self.statements.reads += 1;
         self.session.scan(space, scan, visit)
     }
 
     #[inline]
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         self.statements.others += 1;
         self.session.begin()
     }
 
     #[inline]
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.statements.reads += 1;
         self.session.get_for_update(space, key, value)
     }
 
     #[inline]
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         self.statements.writes += 1;
         self.session.put(space, key, value)
     }
 
     #[inline]
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         self.statements.writes += 1;
         self.session.delete(space, key)
     }
 
     #[inline]
-    fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<bool, EngineError> {
+    fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<bool> {
         let updated = self.session.update(space, key, delta)?;
         self.statements.writes += u32::from(updated);
         Ok(updated)
     }
 
     #[inline]
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.statements.others += 1;
         self.session.commit()
     }
 
     #[inline]
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         self.statements.others += 1;
         self.session.rollback()
     }
 
-    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, batch: &Batch) -> Result<()> {
         self.statements.writes += batch.len() as u32;
         self.session.load(batch)
     }
@@ -188,42 +183,42 @@ impl CountedSql {
 impl SqlSession for CountedSql {
     rumba_engine_api::forward_sql_properties!(session);
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         let statement = self.session.prepare(sql)?;
         self.is_prepared(statement, Kind::of(sql));
         Ok(statement)
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.session.prepare_rows(table, columns)
     }
 
     #[inline]
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.counts.count(self.kinds.get(statement.0).copied().unwrap_or(Kind::Other));
         self.session.submit(statement, params)
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.counts.count(Kind::Write);
         self.session.submit_rows(rows, values)
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.counts.count(Kind::of(sql));
         self.session.submit_text(sql)
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         self.session.close(statement)
     }
 
     #[inline]
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         self.session.poll_answer(context, visit)
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.counts.count(Kind::of(sql));
         self.session.run(sql)
     }

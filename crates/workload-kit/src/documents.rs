@@ -1,7 +1,7 @@
 //! Commands and transactions over a session of documents.
 
 use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
 
 /// A document session that counts its commands, including those that begin and end transactions.
@@ -23,17 +23,13 @@ impl CountedDocuments {
     }
 
     /// Runs a command of the server that is not part of the measured load.
-    pub fn run(&mut self, command: rumba_engine_api::bson::Document<'_>) -> Result<(), EngineError> {
+    pub fn run(&mut self, command: rumba_engine_api::bson::Document<'_>) -> Result<()> {
         self.session.run(command)
     }
 
     /// Runs a command to its end.
     #[inline]
-    pub fn execute(
-        &mut self,
-        command: Command<'_>,
-        visit: Visit<'_>,
-    ) -> impl Future<Output = Result<Done, EngineError>> {
+    pub fn execute(&mut self, command: Command<'_>, visit: Visit<'_>) -> impl Future<Output = Result<Done>> {
         match command {
             Command::Find { .. } | Command::Count { .. } => self.statements.reads += 1,
             Command::Begin | Command::Commit | Command::Abort => self.statements.others += 1,
@@ -43,7 +39,7 @@ impl CountedDocuments {
     }
 
     /// Runs a command that returns no documents.
-    pub async fn change(&mut self, command: Command<'_>) -> Result<Done, EngineError> {
+    pub async fn change(&mut self, command: Command<'_>) -> Result<Done> {
         self.execute(command, &mut |_| {}).await
     }
 
@@ -53,7 +49,7 @@ impl CountedDocuments {
     }
 
     /// Begins a transaction if the server has transactions; without them, each command takes effect alone.
-    pub async fn begin(&mut self) -> Result<(), EngineError> {
+    pub async fn begin(&mut self) -> Result<()> {
         if self.session.has_transactions() { self.change(Command::Begin).await.map(drop) } else { Ok(()) }
     }
 
@@ -61,7 +57,7 @@ impl CountedDocuments {
     ///
     /// # Errors
     /// The transaction's own error, or the engine's error at its end.
-    pub async fn end<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub async fn end<T>(&mut self, result: Result<T>) -> Result<T> {
         if !self.session.has_transactions() {
             return result;
         }

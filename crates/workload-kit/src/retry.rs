@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rumba_engine_api::conflict::tried_again;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::wait::sleep;
 use rumba_engine_api::worker::ClientAddress;
 
@@ -43,7 +43,7 @@ impl Retry {
     ///
     /// # Errors
     /// Any error but a conflict and a lost connection.
-    pub async fn operation(&mut self, retries: &mut u32, error: EngineError) -> Result<bool, EngineError> {
+    pub async fn operation(&mut self, retries: &mut u32, error: EngineError) -> Result<bool> {
         if matches!(error, EngineError::CutOff(_)) {
             return Ok(false);
         }
@@ -60,7 +60,7 @@ impl Retry {
     /// # Errors
     /// The last retry has failed, or the error is no conflict. A lost connection ends the load, because a loader can
     /// neither skip nor repeat rows that may be in the database.
-    pub async fn load(&mut self, rows: &str, retries: &mut u32, error: EngineError) -> Result<(), EngineError> {
+    pub async fn load(&mut self, rows: &str, retries: &mut u32, error: EngineError) -> Result<()> {
         let words = match error {
             EngineError::CutOff(why) => {
                 format!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::StatementCounts;
 
@@ -24,7 +24,7 @@ pub enum Part {
 pub struct Together {
     part: Part,
     owed: usize,
-    submitted: Result<(), EngineError>,
+    submitted: Result<()>,
 }
 
 /// A session with the statements that begin and end its transactions.
@@ -47,7 +47,7 @@ impl Transactions {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>) -> Result<Self> {
         let (mut session, counts) = CountedSql::over(session);
         // In SQLite, a transaction that reads first and writes later fails if another connection wrote in between. A
         // transaction that only reads need not wait for the writer.
@@ -92,9 +92,9 @@ impl Transactions {
     /// transaction, and later statements would be applied alone.
     pub async fn begin_with(
         &mut self,
-        first: impl FnOnce(&mut dyn SqlSession) -> Result<(), EngineError>,
+        first: impl FnOnce(&mut dyn SqlSession) -> Result<()>,
         visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Answer> {
         if self.session.pipeline() < 2 {
             self.session.execute(self.beginning(), &[], &mut |_| {}).await?;
             first(&mut *self.session)?;
@@ -133,7 +133,7 @@ impl Transactions {
         &mut self,
         Together { part, owed, submitted }: Together,
         visit: &mut dyn FnMut(usize, &dyn Row),
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Answer> {
         let (mut reported, mut failure) = (Answer::default(), None);
         for place in 0..owed {
             let nth = if part == Part::First { place.saturating_sub(1) } else { place };
@@ -160,7 +160,7 @@ impl Transactions {
     ///
     /// # Errors
     /// The transaction's own error, or the engine's error at its end.
-    pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
+    pub async fn end<T>(&mut self, result: Result<T>, wrote: bool) -> Result<T> {
         self.only_reads = false;
         let result = match result {
             Ok(answer) if std::mem::take(&mut self.is_committed) => return Ok(answer),
@@ -209,39 +209,39 @@ mod tests {
             true
         }
 
-        fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        fn prepare(&mut self, sql: &str) -> Result<Statement> {
             self.prepared.push(sql.to_owned());
             Ok(Statement(self.prepared.len() - 1))
         }
 
-        fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement, EngineError> {
+        fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement> {
             self.prepare(table)
         }
 
-        fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+        fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<()> {
             self.submitted = statement.0;
             Ok(())
         }
 
-        fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
             self.submit(rows, values)
         }
 
-        fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        fn submit_text(&mut self, sql: &str) -> Result<()> {
             self.prepare(sql).and_then(|statement| self.submit(statement, &[]))
         }
 
-        fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        fn close(&mut self, _: Statement) -> Result<()> {
             Ok(())
         }
 
-        fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer>> {
             let sql = self.prepared[self.submitted].clone();
             self.executed.lock().unwrap_or_else(PoisonError::into_inner).push(sql.clone());
             Poll::Ready(if sql == "fail" { Err(EngineError::conflict("requested")) } else { Ok(Answer::default()) })
         }
 
-        fn run(&mut self, _: &str) -> Result<(), EngineError> {
+        fn run(&mut self, _: &str) -> Result<()> {
             Ok(())
         }
     }

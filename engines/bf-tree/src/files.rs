@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// Leaf pages written to the file. They are useless without the inner tree, which exists in memory only.
 pub(crate) const DATA: &str = "data";
@@ -18,7 +18,7 @@ pub(crate) fn failed(call: &'static str) -> impl Fn(std::io::Error) -> EngineErr
 }
 
 /// Removes a file that may be absent.
-pub(crate) fn remove(path: &Path) -> Result<(), EngineError> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("unlink")(error)),
         _ => Ok(()),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bf_tree::{BfTree as Tree, ConfigError, LeafInsertResult};
 use rumba_engine_api::engine::{Gauge, Instance, Session, require_database};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::units::show_bytes;
 use rustix::fs::{Advice, fadvise};
@@ -43,7 +43,7 @@ impl Shared {
     }
 
     /// Inserts a record.
-    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.with_room(key, value, || insert(&self.tree, key, value))
     }
 
@@ -60,7 +60,7 @@ pub(crate) struct BfTreeInstance {
 }
 
 /// Runs a library call and turns a panic into an error. The library panics when an I/O or kernel call fails.
-fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, EngineError> {
+fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) -> Result<T> {
     let done = catch_unwind(AssertUnwindSafe(does)).map_err(|panic| {
         let words = panic.downcast::<String>().map(|words| *words);
         let words = words.or_else(|panic| panic.downcast::<&str>().map(|words| (*words).to_owned()));
@@ -70,18 +70,18 @@ fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) 
 }
 
 /// Creates a new tree; its files must not exist yet.
-fn new_tree(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
+fn new_tree(dir: &Path, options: &Options) -> Result<Tree> {
     caught("with_config", || Tree::with_config(options.library(dir), None))
 }
 
 /// Opens the tree from the snapshot in `data`.
-fn tree_of_snapshot(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
+fn tree_of_snapshot(dir: &Path, options: &Options) -> Result<Tree> {
     let (data, cache, log) = (dir.join(DATA), Some(options.cache), options.log_of(dir));
     caught("new_from_cpr_snapshot", || Tree::new_from_cpr_snapshot(data, true, None, cache, log))
 }
 
 /// Writes a snapshot of the whole tree.
-fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
+fn write_snapshot(tree: &Tree, path: &Path) -> Result<()> {
     caught("cpr_snapshot", || {
         tree.cpr_snapshot(path);
         Ok(())
@@ -89,7 +89,7 @@ fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
 }
 
 /// Inserts a record without waiting for space in the log, for single-threaded use or a tree without a log.
-fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
     match tree.insert(key, value) {
         LeafInsertResult::Success => Ok(()),
         LeafInsertResult::InvalidKV(words) => Err(EngineError::failed(
@@ -120,7 +120,7 @@ fn copy_cold(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Rebuilds a snapshot after a kill: the last snapshot, if any, plus the writes in the log.
-fn recover(dir: &Path, options: &Options) -> Result<(), EngineError> {
+fn recover(dir: &Path, options: &Options) -> Result<()> {
     let Some(log) = &options.log else { return Ok(()) };
     let quiet = Options { log: None, ..options.clone() };
     let tree = if dir.join(SNAPSHOT).exists() {
@@ -150,7 +150,7 @@ impl BfTreeInstance {
     }
 
     /// Creates an instance in an empty directory.
-    pub fn create(dir: &Path, options: Options, spaces: &[KeySpace]) -> Result<Self, EngineError> {
+    pub fn create(dir: &Path, options: Options, spaces: &[KeySpace]) -> Result<Self> {
         if spaces.len() > usize::from(u8::MAX) {
             return Err(EngineError::failed("open", "a byte numbers the key spaces: 255 at most"));
         }
@@ -159,7 +159,7 @@ impl BfTreeInstance {
     }
 
     /// Opens the data of a closed instance, or of a killed one if it has a log.
-    pub fn open_again(dir: &Path, options: Options, _spaces: &[KeySpace]) -> Result<Self, EngineError> {
+    pub fn open_again(dir: &Path, options: Options, _spaces: &[KeySpace]) -> Result<Self> {
         if dir.join(LOG).exists() {
             recover(dir, &options)?;
         }
@@ -180,16 +180,16 @@ impl BfTreeInstance {
 }
 
 impl Instance for BfTreeInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         Ok(Session::Kv(Box::new(BfTreeSession::new(self.shared.clone()))))
     }
 
     /// Does nothing: the library has no compaction and no call that flushes the cache.
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         Ok(())
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Instance for BfTreeInstance {
         file.file_name().is_some_and(|name| name == LOG)
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let Self { dir, shared } = *self;
         if !shared.options.has_snapshots {
             return Ok(());

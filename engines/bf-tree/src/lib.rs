@@ -19,7 +19,7 @@ use bf_tree::StorageBackend;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::MemoryNeed;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -80,7 +80,7 @@ impl Engine for BfTree {
         Options::of(config).map(drop)
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let options = Options::of(config).map_err(|error| refused(&error))?;
         Ok(Box::new(BfTreeInstance::create(dir, options, schema.key_spaces()?)?))
     }
@@ -90,7 +90,7 @@ impl Engine for BfTree {
         Options::of(config).is_ok_and(|options| options.has_snapshots && options.backend == StorageBackend::Std)
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let options = Options::of(config).map_err(|error| refused(&error))?;
         Ok(Box::new(BfTreeInstance::open_again(dir, options, schema.key_spaces()?)?))
     }

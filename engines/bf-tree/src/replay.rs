@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::files::failed;
 
@@ -62,11 +62,7 @@ fn entry(bytes: &[u8], expected: u64) -> Option<(Entry<'_>, usize)> {
 ///
 /// # Errors
 /// An I/O error.
-pub(crate) fn replay(
-    log: &Path,
-    segment: usize,
-    visit: &mut dyn FnMut(Entry<'_>) -> Result<(), EngineError>,
-) -> Result<u64, EngineError> {
+pub(crate) fn replay(log: &Path, segment: usize, visit: &mut dyn FnMut(Entry<'_>) -> Result<()>) -> Result<u64> {
     let mut file = File::open(log).map_err(failed("open"))?;
     let (mut bytes, mut next) = (Vec::with_capacity(segment), 0);
     loop {

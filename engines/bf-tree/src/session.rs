@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bf_tree::{LeafReadResult, ScanReturnField};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::instance::Shared;
@@ -64,7 +64,7 @@ impl BfTreeSession {
     }
 
     /// Reads the value of the current key.
-    fn read(&mut self, value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn read(&mut self, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         match self.shared.tree.read(&self.key, &mut self.room) {
             LeafReadResult::Found(length) => {
@@ -80,7 +80,7 @@ impl BfTreeSession {
     }
 
     /// Makes the current key the transaction's key and locks it.
-    fn own(&mut self) -> Result<(), EngineError> {
+    fn own(&mut self) -> Result<()> {
         if !self.is_writing {
             return Err(EngineError::failed("put", "no transaction is open; begin first"));
         }
@@ -104,7 +104,7 @@ impl BfTreeSession {
 }
 
 impl KvSession for BfTreeSession {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         put_key(&mut self.key, space, key);
         if self.change != Change::Nothing && self.own == self.key {
             value.clear();
@@ -116,12 +116,7 @@ impl KvSession for BfTreeSession {
 
     /// Visits the latest version of each entry. There is no range snapshot, because the library locks one leaf at a
     /// time.
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         if scan.limit == 0 {
             return Ok(0);
         }
@@ -143,7 +138,7 @@ impl KvSession for BfTreeSession {
         Ok(visited)
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         if self.is_writing {
             return Err(EngineError::failed("begin", "this session has begun already; end it first"));
         }
@@ -151,13 +146,13 @@ impl KvSession for BfTreeSession {
         Ok(())
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         put_key(&mut self.key, space, key);
         self.own()?;
         self.get(space, key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         put_key(&mut self.key, space, key);
         self.own()?;
         self.value.clear();
@@ -166,7 +161,7 @@ impl KvSession for BfTreeSession {
         Ok(())
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         put_key(&mut self.key, space, key);
         self.own()?;
         self.value.clear();
@@ -174,7 +169,7 @@ impl KvSession for BfTreeSession {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         let written = match self.change {
             Change::Nothing => Ok(()),
             Change::Put => self.shared.insert(&self.own, &self.value),
@@ -187,13 +182,13 @@ impl KvSession for BfTreeSession {
         written
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         self.end();
         Ok(())
     }
 
     /// Inserts entry by entry, because the library has no bulk load.
-    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, batch: &Batch) -> Result<()> {
         for (space, key, value) in batch.iter() {
             put_key(&mut self.key, space, key);
             self.shared.insert(&self.key, value)?;

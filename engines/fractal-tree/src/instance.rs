@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_engine_api::engine::{Gauge, Instance, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KeySpace;
 
 use crate::options::{Options, compression_name};
@@ -29,7 +29,7 @@ impl FractalTreeInstance {
         options: Options,
         spaces: &[KeySpace],
         is_new: bool,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let names: Vec<&str> = spaces.iter().map(|space| space.name).collect();
         let env = Environment::open(library, dir, &options.environment, &options.trees, &names, is_new)?;
         let lock = |space: &KeySpace| if space.derived { Lock::Needless } else { Lock::Row };
@@ -42,7 +42,7 @@ impl FractalTreeInstance {
 }
 
 impl Instance for FractalTreeInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let transactions = Transactions::open(&self.env)?;
         Ok(Session::Kv(Box::new(FractalTreeSession::new(transactions, &self.locks, self.options.upserts))))
     }
@@ -50,13 +50,13 @@ impl Instance for FractalTreeInstance {
     /// Leaves the same state as a drain: no node is dirty, but messages remain in buffers. Later runs flush the
     /// messages of the load and pay for that, just as runs after this one pay for its messages. The two amounts differ,
     /// so a run need not end in the state where it started. With `hot_optimize` messages are flushed here instead.
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.drain()
     }
 
     /// A checkpoint writes every dirty node but leaves the messages in their buffers. This tree flushes messages to the
     /// leaves only when it needs space. With `hot_optimize` they are flushed here instead.
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         if self.options.optimizes {
             self.env.optimize()?;
         }
@@ -101,7 +101,7 @@ impl Instance for FractalTreeInstance {
         file.file_name().is_some_and(|name| name.to_string_lossy().contains(".tokulog"))
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         self.env.close()
     }
 }

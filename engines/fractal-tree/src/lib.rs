@@ -25,7 +25,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, ExternalLibrary, Family, Form, Instance,
     Schema, require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -95,7 +95,7 @@ impl Engine for FractalTree {
         Options::of(config).map(drop)
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         opened(dir, config, schema, true)
     }
 
@@ -105,7 +105,7 @@ impl Engine for FractalTree {
         config.durability != Durability::None
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         if !self.reopens(config) {
             return Err(EngineError::failed(
                 "reopen",
@@ -117,12 +117,7 @@ impl Engine for FractalTree {
     }
 }
 
-fn opened(
-    dir: &Path,
-    config: &EngineConfig,
-    schema: Schema<'_>,
-    is_new: bool,
-) -> Result<Box<dyn Instance>, EngineError> {
+fn opened(dir: &Path, config: &EngineConfig, schema: Schema<'_>, is_new: bool) -> Result<Box<dyn Instance>> {
     let options = Options::of(config)
         .map_err(|error| EngineError::failed("open", format!("{error}; {remedy}", remedy = error.remedy)))?;
     let library = Library::load(config.library.as_deref())

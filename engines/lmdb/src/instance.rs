@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lmdb_master_sys as ffi;
 use rumba_engine_api::engine::{Gauge, Instance, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 
 use crate::options::Options;
@@ -31,7 +31,7 @@ pub(crate) struct LmdbInstance {
 impl LmdbInstance {
     /// Creates an environment in an empty directory, and fails if the effective settings differ from the requested
     /// ones.
-    pub fn open(dir: &Path, options: &Options, spaces: &[KeySpace]) -> Result<Self, EngineError> {
+    pub fn open(dir: &Path, options: &Options, spaces: &[KeySpace]) -> Result<Self> {
         let env = Env::open(dir, options, spaces)?;
         let known = FLAGS.iter().fold(0, |all, (flag, _)| all | flag);
         let in_force = env.flags()? & known;
@@ -42,7 +42,7 @@ impl LmdbInstance {
         Ok(Self { env })
     }
 
-    fn read_counters(&self) -> Result<Vec<Gauge>, EngineError> {
+    fn read_counters(&self) -> Result<Vec<Gauge>> {
         let info = self.env.info()?;
         let mut reader = Reader::new(&self.env)?;
         let snapshot = reader.snapshot()?;
@@ -71,17 +71,17 @@ impl LmdbInstance {
 }
 
 impl Instance for LmdbInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let reader = Reader::new(&self.env)?;
         Ok(Session::Kv(Box::new(LmdbSession::new(reader, Writer::new(&self.env)))))
     }
 
     /// LMDB has no log and no compaction; only the kernel's writeback remains.
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.env.sync()
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         self.env.sync()
     }
 
@@ -124,7 +124,7 @@ impl Instance for LmdbInstance {
         false
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         match Arc::try_unwrap(self.env) {
             Ok(env) => {
                 drop(env);

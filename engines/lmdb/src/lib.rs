@@ -17,7 +17,7 @@ use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::MemoryNeed;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -73,7 +73,7 @@ impl Engine for Lmdb {
         Options::of(config).map(drop)
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let options = Options::of(config)
             .map_err(|error| EngineError::failed("Lmdb::open", format!("{error}; {remedy}", remedy = error.remedy)))?;
         Ok(Box::new(LmdbInstance::open(dir, &options, schema.key_spaces()?)?))
@@ -83,7 +83,7 @@ impl Engine for Lmdb {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         require_database(dir, "data.mdb")?;
         self.open(dir, config, schema)
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use lmdb_master_sys as ffi;
 use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_engine_api::units::show_bytes;
 
@@ -133,7 +133,7 @@ impl Options {
     }
 
     /// The map's size in bytes for an instance in `dir`, rounded up to whole pages.
-    pub fn map_size_in(&self, dir: &Path) -> Result<usize, EngineError> {
+    pub fn map_size_in(&self, dir: &Path) -> Result<usize> {
         let wanted = match self.map_size {
             Some(bytes) => bytes,
             None => file_system_bytes(dir)?.clamp(MAP_SIZE_MIN, MAP_SIZE_MAX),
@@ -182,7 +182,7 @@ fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
 }
 
 /// The size in bytes of the file system that holds `dir`.
-fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
+fn file_system_bytes(dir: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(dir)
         .map_err(|errno| EngineError::failed("statvfs", format!("{dir}: {errno}", dir = dir.display())))?;
     Ok(stat.f_blocks.saturating_mul(stat.f_frsize))

@@ -11,7 +11,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use lmdb_master_sys as ffi;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KeySpace, Scan, SpaceId};
 use rumba_engine_api::units::show_bytes;
 use rustix::io::Errno;
@@ -65,7 +65,7 @@ const NO_STAT: Stat =
 
 impl Env {
     /// Creates an environment in an empty directory, and its databases.
-    pub fn open(dir: &Path, options: &Options, spaces: &[KeySpace]) -> Result<Arc<Self>, EngineError> {
+    pub fn open(dir: &Path, options: &Options, spaces: &[KeySpace]) -> Result<Arc<Self>> {
         let path = CString::new(dir.as_os_str().as_bytes())
             .map_err(|_| EngineError::failed("mdb_env_open", format!("{} holds a zero byte", dir.display())))?;
         let mut raw = null_mut();
@@ -96,7 +96,7 @@ impl Env {
         self.waited_us.load(Relaxed)
     }
 
-    fn create_databases(&mut self, spaces: &[KeySpace]) -> Result<(), EngineError> {
+    fn create_databases(&mut self, spaces: &[KeySpace]) -> Result<()> {
         let mut txn = null_mut();
         // SAFETY: the environment is open; the transaction ends below in every case.
         self.check("mdb_txn_begin", unsafe { ffi::mdb_txn_begin(self.raw.as_ptr(), null_mut(), 0, &raw mut txn) })?;
@@ -132,13 +132,13 @@ impl Env {
     }
 
     /// Writes and syncs everything committed so far, regardless of the flags.
-    pub fn sync(&self) -> Result<(), EngineError> {
+    pub fn sync(&self) -> Result<()> {
         // SAFETY: the environment is open.
         self.check("mdb_env_sync", unsafe { ffi::mdb_env_sync(self.raw.as_ptr(), 1) })
     }
 
     /// The map's and the reader table's figures.
-    pub fn info(&self) -> Result<ffi::MDB_envinfo, EngineError> {
+    pub fn info(&self) -> Result<ffi::MDB_envinfo> {
         let mut info = ffi::MDB_envinfo {
             me_mapaddr: null_mut(),
             me_mapsize: 0,
@@ -153,7 +153,7 @@ impl Env {
     }
 
     /// The flags in force.
-    pub fn flags(&self) -> Result<u32, EngineError> {
+    pub fn flags(&self) -> Result<u32> {
         let mut flags = 0;
         // SAFETY: the environment exists; `flags` is written before the call returns.
         self.check("mdb_env_get_flags", unsafe { ffi::mdb_env_get_flags(self.raw.as_ptr(), &raw mut flags) })?;
@@ -161,7 +161,7 @@ impl Env {
     }
 
     /// Bytes in a page.
-    pub fn page_size(&self) -> Result<u32, EngineError> {
+    pub fn page_size(&self) -> Result<u32> {
         let mut stat = NO_STAT;
         // SAFETY: the environment is open; `stat` is written before the call returns.
         self.check("mdb_env_stat", unsafe { ffi::mdb_env_stat(self.raw.as_ptr(), &raw mut stat) })?;
@@ -175,7 +175,7 @@ impl Env {
     }
 
     /// Turns a return code into a result.
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
+    fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
@@ -239,12 +239,7 @@ unsafe fn bytes<'t>(value: &ffi::MDB_val) -> &'t [u8] {
 
 /// # Safety
 /// `txn` is open on `env`, and stays so and unchanged during `'t`.
-unsafe fn get<'t>(
-    env: &Env,
-    txn: NonNull<ffi::MDB_txn>,
-    space: SpaceId,
-    key: &[u8],
-) -> Result<Option<&'t [u8]>, EngineError> {
+unsafe fn get<'t>(env: &Env, txn: NonNull<ffi::MDB_txn>, space: SpaceId, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let (mut key, mut value) = (val(key), EMPTY);
     // SAFETY: the transaction is open; LMDB reads the key and does not keep it.
     match unsafe { ffi::mdb_get(txn.as_ptr(), env.dbi(space), &raw mut key, &raw mut value) } {
@@ -262,7 +257,7 @@ unsafe fn walk(
     cursor: *mut ffi::MDB_cursor,
     scan: Scan<'_>,
     visit: &mut dyn FnMut(&[u8], &[u8]),
-) -> Result<usize, EngineError> {
+) -> Result<usize> {
     let (mut key, mut value) = (val(scan.from), EMPTY);
     // LMDB refuses a search for the empty key, which sorts before all others.
     let mut step = if scan.from.is_empty() { ffi::MDB_FIRST } else { ffi::MDB_SET_RANGE };
@@ -302,7 +297,7 @@ unsafe impl Send for Reader {}
 
 impl Reader {
     /// Takes a slot of the reader table.
-    pub fn new(env: &Arc<Env>) -> Result<Self, EngineError> {
+    pub fn new(env: &Arc<Env>) -> Result<Self> {
         let mut txn = null_mut();
         // SAFETY: the environment is open; the transaction is ended by drop.
         let code = unsafe { ffi::mdb_txn_begin(env.raw.as_ptr(), null_mut(), ffi::MDB_RDONLY, &raw mut txn) };
@@ -313,7 +308,7 @@ impl Reader {
     }
 
     /// The latest committed state, until the snapshot is dropped. Takes no lock and allocates nothing.
-    pub fn snapshot(&mut self) -> Result<Snapshot<'_>, EngineError> {
+    pub fn snapshot(&mut self) -> Result<Snapshot<'_>> {
         // SAFETY: the transaction is reset: `new` and the drop of every snapshot left it so.
         self.env.check("mdb_txn_renew", unsafe { ffi::mdb_txn_renew(self.txn.as_ptr()) })?;
         Ok(Snapshot { reader: self })
@@ -348,18 +343,13 @@ impl Drop for Snapshot<'_> {
 
 impl Snapshot<'_> {
     /// The value of a key.
-    pub fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+    pub fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<&[u8]>> {
         // SAFETY: the transaction is open while the snapshot lives, and only reads.
         unsafe { get(&self.reader.env, self.reader.txn, space, key) }
     }
 
     /// Visits a range in key order.
-    pub fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    pub fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         let Reader { env, txn, cursors } = &mut *self.reader;
         let cursor = &mut cursors[space];
         // SAFETY: the transaction is open. A cursor that exists was opened under this same
@@ -375,7 +365,7 @@ impl Snapshot<'_> {
     }
 
     /// The figures of a database.
-    pub fn stat(&self, space: SpaceId) -> Result<(&'static str, Stat), EngineError> {
+    pub fn stat(&self, space: SpaceId) -> Result<(&'static str, Stat)> {
         let env = &self.reader.env;
         let mut stat = NO_STAT;
         // SAFETY: the transaction is open; `stat` is written before the call returns.
@@ -386,7 +376,7 @@ impl Snapshot<'_> {
 
     /// Pages that are free, or will be once no reader needs them. This is the sum over the free lists, each of which
     /// starts with its length (as `mdb_stat -f` counts them).
-    pub fn free_pages(&self) -> Result<u64, EngineError> {
+    pub fn free_pages(&self) -> Result<u64> {
         let env = &self.reader.env;
         let mut cursor = null_mut();
         // SAFETY: the transaction is open and reads only, as a cursor on FREE_DBI requires.
@@ -436,7 +426,7 @@ impl Writer {
     }
 
     /// Waits for the writer lock and begins.
-    pub fn begin(&mut self) -> Result<(), EngineError> {
+    pub fn begin(&mut self) -> Result<()> {
         if self.is_open() {
             return Err(EngineError::failed("mdb_txn_begin", "this session has a transaction open; end it first"));
         }
@@ -452,7 +442,7 @@ impl Writer {
         Ok(())
     }
 
-    fn txn(&self, call: &'static str) -> Result<NonNull<ffi::MDB_txn>, EngineError> {
+    fn txn(&self, call: &'static str) -> Result<NonNull<ffi::MDB_txn>> {
         match &self.open {
             Some(open) => Ok(open.txn),
             None => Err(EngineError::failed(call, "no transaction is open; begin one first")),
@@ -460,19 +450,14 @@ impl Writer {
     }
 
     /// The value of a key, own writes included.
-    pub fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<&[u8]>, EngineError> {
+    pub fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<&[u8]>> {
         // SAFETY: the transaction is open; the value borrows `self`, and every write takes `&mut self`.
         unsafe { get(&self.env, self.txn("mdb_get")?, space, key) }
     }
 
     /// Visits a range in key order, own writes included. LMDB cannot reuse a cursor of a write transaction, so each
     /// scan opens a new one (one malloc in C).
-    pub fn scan(
-        &self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    pub fn scan(&self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         let txn = self.txn("mdb_cursor_open")?;
         let mut cursor = null_mut();
         // SAFETY: the transaction is open; the cursor is closed below, before it ends.
@@ -486,7 +471,7 @@ impl Writer {
     }
 
     /// Inserts or replaces.
-    pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         let txn = self.txn("mdb_put")?;
         let (mut key, mut value) = (val(key), val(value));
         // SAFETY: the transaction is open; LMDB copies the key and value and, without
@@ -496,7 +481,7 @@ impl Writer {
     }
 
     /// Removes a key that may be absent.
-    pub fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    pub fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         let txn = self.txn("mdb_del")?;
         let mut key = val(key);
         // SAFETY: the transaction is open; LMDB reads the key and does not keep it.
@@ -507,7 +492,7 @@ impl Writer {
     }
 
     /// Commits. Afterwards the transaction is over, even after an error, unless it was begun on another thread.
-    pub fn commit(&mut self) -> Result<(), EngineError> {
+    pub fn commit(&mut self) -> Result<()> {
         let Some(txn) = self.end("mdb_txn_commit")? else {
             return Err(EngineError::failed("mdb_txn_commit", "no transaction is open; begin one first"));
         };
@@ -516,7 +501,7 @@ impl Writer {
     }
 
     /// Rolls the transaction back, if there is one.
-    pub fn abort(&mut self) -> Result<(), EngineError> {
+    pub fn abort(&mut self) -> Result<()> {
         if let Some(txn) = self.end("mdb_txn_abort")? {
             // SAFETY: the transaction was open, and `self` no longer refers to it.
             unsafe { ffi::mdb_txn_abort(txn.as_ptr()) };
@@ -526,7 +511,7 @@ impl Writer {
 
     /// Takes the transaction out in order to end it, if this thread began it. On another thread the writer lock would
     /// stay locked, and the next `begin` would wait forever.
-    fn end(&mut self, call: &'static str) -> Result<Option<NonNull<ffi::MDB_txn>>, EngineError> {
+    fn end(&mut self, call: &'static str) -> Result<Option<NonNull<ffi::MDB_txn>>> {
         if self.open.as_ref().is_some_and(|open| open.thread != std::thread::current().id()) {
             return Err(EngineError::failed(call, "a transaction must end on the thread that began it"));
         }

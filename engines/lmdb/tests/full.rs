@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
@@ -76,7 +76,7 @@ impl Drop for Done<'_> {
 }
 
 /// Loads a batch into a new database and deletes it afterwards.
-fn load_again(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
+fn load_again(dir: &Path, batch: &Batch) -> Result<()> {
     std::fs::create_dir(dir).unwrap();
     let instance = open_in(dir, &config(Durability::NoSync, &[]));
     let loaded = session(&*instance).load(batch);

@@ -8,7 +8,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, is_dsn,
     require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::memory::AdvisedCache;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -95,7 +95,7 @@ impl MongoEngine {
         Ok((options, plan))
     }
 
-    fn open_any(&self, dir: &Path, config: &EngineConfig, data: Data) -> Result<ServerInstance, EngineError> {
+    fn open_any(&self, dir: &Path, config: &EngineConfig, data: Data) -> Result<ServerInstance> {
         let server = Server::of(self.brand, config.server.as_deref())?;
         let (options, plan) = self.planned(config, &server)?;
         let (host, target, database, reported) = match &server {
@@ -226,7 +226,7 @@ impl Engine for MongoEngine {
         }
     }
 
-    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+    fn clean_server(&self, server: &str) -> Result<()> {
         let dsn = dsn::parse(server)?;
         let target = dsn::target(&dsn)?;
         let mut control = Control::new(existing::connect(&target)?, OnLost::Reconnect);
@@ -242,7 +242,7 @@ impl Engine for MongoEngine {
         if dsn.without_flush { Ok(()) } else { existing::check_rights(&mut control) }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         Ok(Box::new(self.open_any(dir, config, Data::New)?))
     }
 
@@ -253,7 +253,7 @@ impl Engine for MongoEngine {
         matches!(server, Ok(Server::Software(_))) && is_wired_tiger(&options)
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         Ok(Box::new(self.open_any(dir, config, Data::Left)?))
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::bson::DocumentBuf;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
 use rumba_server_kit::dsn::FLUSH_NO;
@@ -119,7 +119,7 @@ pub struct Held {
 ///
 /// # Errors
 /// Another trial of this host uses the database.
-pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<Held, EngineError> {
+pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<Held> {
     // A server may be reachable under many names, but the name it reports for itself is unique.
     let own = control.reported("serverStatus").ok().and_then(|status| text_within(status.get(), &["host"]));
     let mut hasher = DefaultHasher::new();
@@ -144,7 +144,7 @@ pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<He
 }
 
 /// Removes what a killed trial has left in a database.
-pub fn clean(target: &Target, control: &mut Control, database: &str) -> Result<(), EngineError> {
+pub fn clean(target: &Target, control: &mut Control, database: &str) -> Result<()> {
     let _held = take(target, control, database)?;
     let names = control.collections(database).map_err(failed(CALL))?;
     if names.iter().any(|name| name == MARKER) { give_back(control, database) } else { Ok(()) }
@@ -154,7 +154,7 @@ pub fn clean(target: &Target, control: &mut Control, database: &str) -> Result<(
 ///
 /// # Errors
 /// A foreign database; the server's error.
-pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineError> {
+pub fn make_ready(control: &mut Control, database: &str) -> Result<()> {
     let names = control.collections(database).map_err(failed(CALL))?;
     if let Some(name) = foreign(&names) {
         return Err(EngineError::failed(CALL, format!("{}; {}", reported(database, name), remedy())));
@@ -167,7 +167,7 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineErr
 }
 
 /// Removes the trial's data. The marker goes last, because without it the rest would be foreign.
-pub fn give_back(control: &mut Control, database: &str) -> Result<(), EngineError> {
+pub fn give_back(control: &mut Control, database: &str) -> Result<()> {
     let mut names = control.collections(database).map_err(failed(CALL))?;
     names.sort_by_key(|name| name == MARKER);
     for name in names {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rumba_engine_api::access::Access;
 use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::host::{self, Running};
@@ -62,7 +62,7 @@ impl ServerInstance {
     }
 
     /// Writes all dirty data without a timeout, with a checkpoint if the storage engine has one.
-    fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
+    fn write_all(&self, call: &'static str) -> Result<()> {
         if !self.host.flushes() {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl ServerInstance {
 }
 
 impl Instance for ServerInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let session = self.host.explained(MongoSession::connect(&self.target, &self.session))?;
         Ok(Session::Document(match self.host.running() {
             Some(running) => Box::new(Watched { session, watch: running.watch.clone() }),
@@ -95,11 +95,11 @@ impl Instance for ServerInstance {
         }))
     }
 
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.write_all("settle: fsync")
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         self.write_all("drain: fsync")
     }
 
@@ -147,11 +147,11 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
-    fn kill(&self) -> Result<(), EngineError> {
+    fn kill(&self) -> Result<()> {
         self.host.kill()
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
             Host::Own { running, .. } => {

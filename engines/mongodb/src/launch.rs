@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::bson::DocumentBuf;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_mongodb::{Address, Admin, Secret, Target};
 use rumba_server_kit::cache;
 use rumba_server_kit::failure::{LogWords, full_or_failed};
@@ -42,7 +42,7 @@ fn is_error(line: &str) -> bool {
 ///
 /// # Errors
 /// If the server exits: its last messages and the option that they concern.
-pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> Result<Running, EngineError> {
+pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> Result<Running> {
     let on_disk = |what: &str, error: io::Error| full_or_failed(CALL, format!("{what}: {error}"));
     cache::make_private(&layout.kept()).map_err(|error| on_disk("its directory", error))?;
     fs::create_dir_all(layout.data()).map_err(|error| on_disk("its data directory", error))?;
@@ -103,7 +103,7 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan, data: Data) -> R
 
 /// Makes a `mongod` the only member of its replica set, under its present port. Data that an earlier server left names
 /// that server's port, so the server is not a member of its replica set and accepts only a forced change.
-fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<(), EngineError> {
+fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<()> {
     let call = if data == Data::New { "replSetInitiate" } else { "replSetReconfig" };
     let version = match data {
         Data::New => None,
@@ -136,7 +136,7 @@ fn make_primary(admin: &mut Admin, port: u16, data: Data) -> Result<(), EngineEr
 }
 
 /// Creates rumba's user. Until a user exists, the localhost exception permits this and `replSetInitiate`.
-fn make_user(running: &mut Running, mut admin: Admin) -> Result<(), EngineError> {
+fn make_user(running: &mut Running, mut admin: Admin) -> Result<()> {
     let secret = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
     let user = DocumentBuf::of(|of| {
         of.text("createUser", RUMBA);
@@ -149,7 +149,7 @@ fn make_user(running: &mut Running, mut admin: Admin) -> Result<(), EngineError>
 }
 
 /// Waits until a server accepts a connection and is in the required state.
-fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin, EngineError> {
+fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin> {
     running.wait(|target| {
         Ok(match Admin::connect(target, Duration::from_secs(10)) {
             Ok(admin) if is_ready(&admin) => Ok(admin),

@@ -2,7 +2,7 @@
 
 use rumba_engine_api::bson::Document;
 use rumba_engine_api::engine::EngineConfig;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_server_kit::readback::{Match, compare, refused};
 
 use crate::control::{Control, failed, text_within, within};
@@ -37,11 +37,7 @@ const REPORTED: [ReportedOption; 8] = [
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
-pub fn settings_in_force(
-    control: &mut Control,
-    plan: &Plan,
-    config: &EngineConfig,
-) -> Result<Vec<(String, String)>, EngineError> {
+pub fn settings_in_force(control: &mut Control, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>> {
     let mut settings = Vec::new();
     // A server without this command uses the options it was given.
     let options = control.reported("getCmdLineOpts").ok();
@@ -74,7 +70,7 @@ fn parsed(options: Document<'_>, at: &[&str]) -> Option<String> {
 }
 
 /// Compares the storage engine, cache size and replica-set state in the server's status.
-fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>, EngineError> {
+fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>> {
     let mut settings = Vec::new();
     if let Some(engine) = text_within(status, &["storageEngine", "name"]) {
         if let Some(requested) = plan.value("storageEngine")

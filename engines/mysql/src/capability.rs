@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{SettingError, Value};
 use rumba_engine_api::units::parse_bytes;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
@@ -63,7 +63,7 @@ impl Capabilities {
     ///
     /// # Errors
     /// The server cannot be started or queried.
-    pub fn of(software: &Software) -> Result<Self, EngineError> {
+    pub fn of(software: &Software) -> Result<Self> {
         let name = format!("{}-{:016x}.json", software.short_name(), cache::number_of(&(software.build() + FORM)));
         let place = cache::root()?.join("capabilities").join(name);
         if let Some(known) = fs::read(&place).ok().and_then(|json| serde_json::from_slice(&json).ok()) {
@@ -84,7 +84,7 @@ impl Capabilities {
         Ok(requested)
     }
 
-    fn request_software(software: &Software, place: &Path) -> Result<Self, EngineError> {
+    fn request_software(software: &Software, place: &Path) -> Result<Self> {
         let failed = |error: std::io::Error| EngineError::failed("cache", error.to_string());
         let draft = Draft::new(place).map_err(failed)?;
         let layout = Layout::new(draft.path());

@@ -8,7 +8,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::{Kind as SettingKind, SettingError, SettingInfo, info};
@@ -235,13 +235,7 @@ impl MySqlEngine {
     }
 
     /// Starts a server on a new data directory, or on a copy of an earlier server's.
-    fn open_own(
-        &self,
-        dir: &Path,
-        config: &EngineConfig,
-        server: &Server,
-        data: Data,
-    ) -> Result<ServerInstance, EngineError> {
+    fn open_own(&self, dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance> {
         let Ready { options, software, plan, capabilities } = self.plan_own(config, server)?;
         let layout = Layout::new(dir);
         match data {
@@ -268,7 +262,7 @@ impl MySqlEngine {
         ServerInstance::new(parts, &plan, &options)
     }
 
-    fn open_existing(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+    fn open_existing(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance> {
         let target = dsn::target(dsn)?;
         let mut admin = existing::connect(&target)?;
         let (options, plan, capabilities) = self.plan_existing(config, &mut admin)?;
@@ -312,7 +306,7 @@ struct Ready {
     capabilities: Capabilities,
 }
 
-fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin, EngineError> {
+fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin> {
     let connected = Admin::connect(target, Duration::from_secs(60));
     connected.map_err(|error| error.during("connection to the server"))
 }
@@ -441,7 +435,7 @@ impl Engine for MySqlEngine {
         }
     }
 
-    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+    fn clean_server(&self, server: &str) -> Result<()> {
         let dsn = dsn::FORM.parse(server)?;
         let target = dsn::target(&dsn)?;
         existing::clean(&mut existing::connect(&target)?, &dsn.database)
@@ -464,7 +458,7 @@ impl Engine for MySqlEngine {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let server = self.server(config.server.as_deref())?;
         Ok(Box::new(match &server {
             Server::Existing(dsn) => self.open_existing(config, dsn)?,
@@ -477,7 +471,7 @@ impl Engine for MySqlEngine {
         !matches!(self.server(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         match self.server(config.server.as_deref())? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),

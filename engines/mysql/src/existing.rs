@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::{Admin, TableName, Target, WireError};
 use rumba_server_kit::left_behind::Container;
@@ -122,7 +122,7 @@ fn is_among(tables: &[String], schema: &str, object: &str) -> bool {
 ///
 /// # Errors
 /// A schema that is foreign or in use; the server's error.
-pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError> {
+pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken> {
     require_hold(admin, schema)?;
     let made_schema = match look(admin, schema).map_err(failed)? {
         Found::Nothing => {
@@ -151,7 +151,7 @@ pub fn take(admin: &mut dyn Request, schema: &str) -> Result<Taken, EngineError>
 ///
 /// # Errors
 /// A schema in use by another trial; see [`Taken::give_back`].
-pub fn clean(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+pub fn clean(admin: &mut dyn Request, schema: &str) -> Result<()> {
     require_hold(admin, schema)?;
     let has_marker = objects(admin, schema).map_err(failed)?.iter().any(|object| object == MARKER);
     if !has_marker || !marker::is_mark(admin, schema).map_err(failed)? {
@@ -161,7 +161,7 @@ pub fn clean(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
     Taken { schema: schema.to_owned(), made_schema }.give_back(admin)
 }
 
-fn require_hold(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+fn require_hold(admin: &mut dyn Request, schema: &str) -> Result<()> {
     if hold(admin, schema, RELEASE).map_err(failed)? {
         return Ok(());
     }
@@ -175,7 +175,7 @@ impl Taken {
     /// # Errors
     /// The server's error. It also names the tables that cannot be dropped, and the objects that rumba did not create,
     /// because the next trial needs an empty schema.
-    pub fn give_back(&self, admin: &mut dyn Request) -> Result<(), EngineError> {
+    pub fn give_back(&self, admin: &mut dyn Request) -> Result<()> {
         let kept = marker::drop_tables(admin, &self.schema).map_err(failed)?;
         let tables: Vec<String> = kept.iter().map(|kept| kept.table.clone()).collect();
         let mut others = objects(admin, &self.schema).map_err(failed)?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use rumba_server_kit::cache;
 use rumba_server_kit::failure::full_or_failed;
@@ -37,7 +37,7 @@ pub fn is_at_install(name: &str) -> bool {
 ///
 /// # Errors
 /// The server's error from creating it; a full device.
-pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) -> Result<(), EngineError> {
+pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) -> Result<()> {
     let mut key = software.build();
     for (name, value) in settings {
         key.push_str(&format!("\n{name}={value}"));
@@ -51,12 +51,7 @@ pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) 
 /// Version of the recipes below; change it so that older templates are not used.
 const RECIPE: &str = "\nrecipe 2";
 
-fn initialise(
-    software: &Software,
-    settings: &[(String, String)],
-    data: &Path,
-    adjacent: &Path,
-) -> Result<(), EngineError> {
+fn initialise(software: &Software, settings: &[(String, String)], data: &Path, adjacent: &Path) -> Result<()> {
     let failed = |error: io::Error| full_or_failed("initialise", error.to_string());
     let (log, temporary) = (adjacent.join("log"), adjacent.join("tmp"));
     cache::make_private(&temporary).map_err(failed)?;
@@ -105,7 +100,7 @@ fn small_log(software: &Software) -> Vec<(String, String)> {
 
 /// SQL from the server's own files that creates the system tables. It leaves one user, `root` on localhost, who gets a
 /// password at every start.
-fn bootstrap_sql(software: &Software) -> Result<String, EngineError> {
+fn bootstrap_sql(software: &Software) -> Result<String> {
     let missing = |name: &str| {
         let message = format!("{} has no {name} in its share directory", software.base.display());
         EngineError::failed("initialise", message)

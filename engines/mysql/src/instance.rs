@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_mysql::{SessionOptions, Target, UNREACHABLE, WireCounts, WireSession};
 
 use crate::connections;
@@ -69,7 +69,7 @@ impl ServerInstance {
     ///
     /// # Errors
     /// A lost connection.
-    pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Result<Self, EngineError> {
+    pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Result<Self> {
         let Parts { host, data, mut target, schema, mut control, settings, version } = parts;
         target.database = Some(schema.clone());
         let server = Server::new(plan.kind.clone(), &version);
@@ -101,7 +101,7 @@ impl ServerInstance {
     }
 
     /// Runs upkeep without a timeout for answers.
-    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let mut control = self.control();
         control.set_timeout(None);
         let result = upkeep(&mut control).map_err(|error| control.reported(error));
@@ -122,7 +122,7 @@ impl ServerInstance {
 }
 
 impl Instance for ServerInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         // The watch explains lost connections by the end of the server.
         let connected = WireSession::connect(&self.target, &self.session).map_err(|error| match error {
             EngineError::Refused(refusal) if UNREACHABLE.contains(&refusal.code.vendor) => {
@@ -137,7 +137,7 @@ impl Instance for ServerInstance {
         connections::of_server(&mut *self.control())
     }
 
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         let (server, schema, patience) = (&self.server, &self.schema, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::settle(control, server, schema, &patience),
@@ -145,7 +145,7 @@ impl Instance for ServerInstance {
         })
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         let (server, patience) = (&self.server, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::drain(control, server, &patience),
@@ -204,11 +204,11 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
-    fn kill(&self) -> Result<(), EngineError> {
+    fn kill(&self) -> Result<()> {
         self.host.kill()
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         match self.host {
             Host::Own { running, .. } => {
                 // Close the connection before the server is stopped. Only sessions of an existing server share it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rumba_engine_api::access::Access;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 use rumba_server_kit::cache;
@@ -56,7 +56,7 @@ impl Launch<'_> {
     ///
     /// # Errors
     /// If the server exits: its last messages and the setting that they concern.
-    pub fn start(&self) -> Result<Running, EngineError> {
+    pub fn start(&self) -> Result<Running> {
         let failed = |what: &str, error: io::Error| EngineError::failed(CALL, format!("{what}: {error}"));
         let layout = self.layout;
         for dir in [layout.kept(), layout.file(TEMPORARY)] {
@@ -176,7 +176,7 @@ impl Launch<'_> {
 
 /// Waits until a server accepts a connection. It refuses connections until it has run the first statements, which set
 /// the password.
-fn wait(running: &Running) -> Result<(), EngineError> {
+fn wait(running: &Running) -> Result<()> {
     running.wait(|target| match Admin::connect(target, Duration::from_secs(10)) {
         Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
             Err(EngineError::failed(CALL, format!("it does not take the password that it was given: {error}")))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::readback::{Match, compare, refused};
@@ -43,7 +43,7 @@ const TELLING: [&str; 22] = [
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
-pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
+pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, String)>> {
     let call = "reading the settings back";
     let variables = global_variables(admin).map_err(|error| error.during(call))?;
     let mut in_force: Vec<(String, String)> = Vec::new();
@@ -97,7 +97,7 @@ fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
 const INDEX_TYPES: [&str; 4] = ["kBinarySearch", "kHashSearch", "kTwoLevelIndexSearch", "kBinarySearchWithFirstKey"];
 
 /// Compares the requested options of the default column family with those that MyRocks reports.
-fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), EngineError> {
+fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<()> {
     let Some(requested) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
     let overriding = value_of(plan, "rocksdb_override_cf_options").and_then(of_default_family).unwrap_or_default();
     let sql = "SELECT OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS WHERE CF_NAME = 'default'";

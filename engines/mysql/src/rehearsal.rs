@@ -1,7 +1,7 @@
 //! Tests the statements of a trial on an existing server before the load. A missing privilege would otherwise end the
 //! trial after its load, or leave data in the schema.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 
@@ -74,7 +74,7 @@ pub fn rehearse(
     schema: &str,
     table_options: &str,
     flushes: bool,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let table = format!("{}.{}", quoted(schema), quoted(TABLE));
     let statements = [
         format!("CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, value INT NOT NULL) {table_options}"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, info};
 
@@ -67,7 +67,7 @@ impl Engine for Null {
         config.settings.check("null", SETTINGS)
     }
 
-    fn open(&self, _dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, _dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let settings = config.settings.with_defaults(SETTINGS);
         let number = |key| settings.int(key).unwrap_or_default() as usize;
         let delay = Duration::from_micros(number("delay_us") as u64);
@@ -82,16 +82,16 @@ struct NullInstance {
 }
 
 impl Instance for NullInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let Self { value_bytes, scan_rows, delay } = *self;
         Ok(Session::Kv(Box::new(NullSession { zeros: vec![0; value_bytes], scan_rows, delay })))
     }
 
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         Ok(())
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Instance for NullInstance {
         false
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
 }
@@ -137,19 +137,14 @@ impl NullSession {
 }
 
 impl KvSession for NullSession {
-    fn get(&mut self, _space: SpaceId, _key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, _space: SpaceId, _key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.wait();
         value.clear();
         value.extend_from_slice(&self.zeros);
         Ok(true)
     }
 
-    fn scan(
-        &mut self,
-        _space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, _space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         self.wait();
         let rows = self.scan_rows.min(scan.limit);
         for _ in 0..rows {
@@ -158,31 +153,31 @@ impl KvSession for NullSession {
         Ok(rows)
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.get(space, key, value)
     }
 
-    fn put(&mut self, _space: SpaceId, _key: &[u8], _value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, _space: SpaceId, _key: &[u8], _value: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn delete(&mut self, _space: SpaceId, _key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, _space: SpaceId, _key: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn load(&mut self, _batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, _batch: &Batch) -> Result<()> {
         Ok(())
     }
 }

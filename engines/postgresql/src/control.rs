@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_postgresql::{Admin, Loss, OnLost, PgError, Rows, TransportError};
 
 use crate::failure::failed;
@@ -73,7 +73,7 @@ impl Control {
     }
 
     /// Runs one statement; `call` names it in an error.
-    pub fn run(&mut self, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
+    pub fn run(&mut self, call: &'static str, sql: &str) -> Result<Rows> {
         self.fetch(sql).map_err(|error| failed(call, &error))
     }
 

@@ -8,7 +8,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -139,7 +139,7 @@ fn plan_existing(config: &EngineConfig) -> Result<(Options, Plan), SettingError>
 }
 
 /// Starts a server on a new data directory, or on a copy of an earlier server's.
-fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance, EngineError> {
+fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance> {
     let Ready { options, software, mut plan, identity } = plan_own(config, server)?;
     plan.fit_wal(file_system_bytes(dir)?);
     let layout = Layout::new(dir);
@@ -160,7 +160,7 @@ fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> R
 }
 
 /// The size of the file system that holds a directory.
-fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
+fn file_system_bytes(dir: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(dir)
         .map_err(|errno| EngineError::failed("statvfs", format!("{}: {errno}", dir.display())))?;
     Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
@@ -175,7 +175,7 @@ fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(
     facts
 }
 
-fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance> {
     let target = dsn::target(dsn)?;
     let (options, mut plan) = plan_existing(config)?;
     let mut admin = existing::connect(&target)?;
@@ -271,7 +271,7 @@ impl Engine for PostgreSql {
         }
     }
 
-    fn clean_server(&self, server: &str) -> Result<(), EngineError> {
+    fn clean_server(&self, server: &str) -> Result<()> {
         let dsn = dsn::FORM.parse(server)?;
         let target = dsn::target(&dsn)?;
         existing::clean(existing::connect(&target)?, &dsn.database)
@@ -302,7 +302,7 @@ impl Engine for PostgreSql {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         Ok(Box::new(match &Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(dsn) => open_existing(config, dsn)?,
             server => open_own(dir, config, server, Data::New)?,
@@ -314,7 +314,7 @@ impl Engine for PostgreSql {
         !matches!(Server::of::<Software>(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         match Server::of::<Software>(config.server.as_deref())? {
             Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),

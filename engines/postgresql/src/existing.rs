@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::error::{EngineError, Result, SqlState};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_postgresql::{Admin, PgError, Target};
 use rumba_server_kit::dsn::{Dsn, FLUSH_NO};
@@ -109,7 +109,7 @@ fn server_encoding(control: &mut Control) -> Result<String, PgError> {
 
 /// The parameters of the sessions' first messages. In a database in UTF8, the sessions use an encoding in which every
 /// byte is a character, and the server converts it.
-pub fn startup(control: &mut Control) -> Result<Vec<(&'static str, String)>, EngineError> {
+pub fn startup(control: &mut Control) -> Result<Vec<(&'static str, String)>> {
     let encoding = server_encoding(control).map_err(|error| failed(CALL, &error))?;
     let converted = (encoding == CONVERTED).then(|| ("client_encoding", CONVERTED_FROM.to_owned()));
     Ok(converted.into_iter().collect())
@@ -180,7 +180,7 @@ fn look(control: &mut Control) -> Result<Found, PgError> {
 ///
 /// # Errors
 /// A database that is foreign or in use; the server's error.
-pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
+pub fn take(admin: &mut Admin, database: &str) -> Result<()> {
     if hold(admin, RELEASE).map_err(|error| failed(CALL, &error))? {
         return Ok(());
     }
@@ -189,7 +189,7 @@ pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
 }
 
 /// Drops what a killed trial has left in a database.
-pub fn clean(mut admin: Admin, database: &str) -> Result<(), EngineError> {
+pub fn clean(mut admin: Admin, database: &str) -> Result<()> {
     take(&mut admin, database)?;
     let mut control = Control::new(admin, Default::default(), true);
     let schemas = marker::schemas(&mut control).map_err(|error| failed(CALL, &error))?;
@@ -197,7 +197,7 @@ pub fn clean(mut admin: Admin, database: &str) -> Result<(), EngineError> {
 }
 
 /// Prepares the database: drops what an earlier trial left, and creates rumba's marker in the schema of the trial.
-pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema, EngineError> {
+pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema> {
     match look(control).map_err(|error| failed(CALL, &error))? {
         Found::Empty => {}
         Found::Ours(schemas) => schemas.iter().try_for_each(|schema| give_back(control, schema))?,
@@ -217,7 +217,7 @@ pub fn make_ready(control: &mut Control, database: &str) -> Result<TrialSchema, 
 /// # Errors
 /// The server's error. It also names the tables that cannot be dropped, and the objects that rumba did not create,
 /// because the next trial needs an empty database.
-pub fn give_back(control: &mut Control, schema: &str) -> Result<(), EngineError> {
+pub fn give_back(control: &mut Control, schema: &str) -> Result<()> {
     let kept = marker::drop_tables(control, schema)?;
     let objects = control.firsts(&objects()).map_err(|error| failed(CALL, &error))?;
     let is_kept = |object: &String| kept.iter().any(|kept| kept.table == *object);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_server_kit::failure::full_or_failed;
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::process::dies_with_us;
@@ -21,12 +21,7 @@ const RECIPE: &str = "\nrecipe 1";
 ///
 /// # Errors
 /// The output of `initdb`; a full device.
-pub fn provide(
-    software: &Software,
-    checksums: Option<bool>,
-    identity: Option<&Identity>,
-    data: &Path,
-) -> Result<(), EngineError> {
+pub fn provide(software: &Software, checksums: Option<bool>, identity: Option<&Identity>, data: &Path) -> Result<()> {
     let key = format!("{}\n{checksums:?}{RECIPE}", software.build());
     let make = |data: &Path, adjacent: &Path| initialise(software, checksums, identity, data, &adjacent.join("log"));
     template::provide(&software.short_name(), &key, data, make)
@@ -40,7 +35,7 @@ fn initialise(
     identity: Option<&Identity>,
     data: &Path,
     log: &Path,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     let failed = |error: io::Error| full_or_failed("initdb", error.to_string());
     if let Some(identity) = identity {
         identity.own(data).map_err(failed)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{Gauge, Instance, MostClients, ProcessLocation, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::host;
@@ -92,7 +92,7 @@ impl ServerInstance {
     }
 
     /// Runs upkeep without a timeout for answers.
-    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let mut control = held(&self.control);
         control.set_timeout(None);
         let result = upkeep(&mut control).map_err(|error| control.reported(error));
@@ -114,7 +114,7 @@ impl ServerInstance {
 }
 
 impl Instance for ServerInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         if let Some(wal) = &self.wal {
             held(wal).worked();
         }
@@ -126,7 +126,7 @@ impl Instance for ServerInstance {
         most_clients(&mut held(&self.control))
     }
 
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.patiently(|control| upkeep::settle(control, &self.tables, self.host.flushes()))?;
         if let Some(wal) = &self.wal {
             held(wal).settled(&mut held(&self.control), self.release);
@@ -134,7 +134,7 @@ impl Instance for ServerInstance {
         Ok(())
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         if let Some(wal) = &self.wal {
             held(wal).drains(&mut held(&self.control));
         }
@@ -195,11 +195,11 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
-    fn kill(&self) -> Result<(), EngineError> {
+    fn kill(&self) -> Result<()> {
         self.host.kill()
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         // Close these connections before the server is stopped. Only sessions of an existing server share the control
         // session.
         drop(self.waits);

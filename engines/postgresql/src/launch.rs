@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rumba_engine_api::access::Access;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
 use rumba_server_kit::cache;
 use rumba_server_kit::dsn::DATABASE;
@@ -79,7 +79,7 @@ impl Launch<'_> {
     ///
     /// # Errors
     /// If the server exits: its last messages and the setting that they concern.
-    pub fn start(&self) -> Result<Running, EngineError> {
+    pub fn start(&self) -> Result<Running> {
         let failed =
             |what: &str, error: io::Error| rumba_server_kit::failure::full_or_failed(CALL, format!("{what}: {error}"));
         let (layout, data) = (self.layout, self.layout.data());
@@ -114,7 +114,7 @@ impl Launch<'_> {
     }
 
     /// Creates the database, and a password if TCP is used, because TCP connections require one.
-    fn prepare(&self, admin: &mut Admin, running: &mut host::Running, port: Option<u16>) -> Result<(), EngineError> {
+    fn prepare(&self, admin: &mut Admin, running: &mut host::Running, port: Option<u16>) -> Result<()> {
         if self.data == Data::New {
             admin.query(&format!("CREATE DATABASE {DATABASE}")).map_err(|error| failed("CREATE DATABASE", &error))?;
         }
@@ -208,7 +208,7 @@ fn own_name() -> io::Result<String> {
 }
 
 /// Waits until a server accepts a connection.
-fn wait(running: &host::Running) -> Result<Admin, EngineError> {
+fn wait(running: &host::Running) -> Result<Admin> {
     running.wait(|target| match Admin::connect(target, Duration::from_secs(10)) {
         Err(error @ PgError::Server { .. }) if !error.is_starting() => {
             Err(EngineError::failed(CALL, format!("it does not let rumba in: {error}")))

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::error::{Result, SqlState};
 use rumba_protocol_postgresql::{PgError, TableObserver};
 use rumba_server_kit::left_behind::KeptTable;
 
@@ -36,7 +36,7 @@ pub fn schemas(control: &mut Control) -> Result<Vec<String>, PgError> {
 }
 
 /// Creates the marker in a schema.
-pub fn create(control: &mut Control, schema: &str) -> Result<(), EngineError> {
+pub fn create(control: &mut Control, schema: &str) -> Result<()> {
     let marker = marker_in(schema);
     // Both statements are one transaction, so there is never a marker without its comment.
     let sql = format!(
@@ -53,7 +53,7 @@ pub fn condition(schema: &str) -> String {
 
 /// Drops the tables that the marker names, and then the marker, without which they would be foreign. Returns the tables
 /// that cannot be dropped.
-pub fn drop_tables(control: &mut Control, schema: &str) -> Result<Vec<KeptTable>, EngineError> {
+pub fn drop_tables(control: &mut Control, schema: &str) -> Result<Vec<KeptTable>> {
     let failed = |error: PgError| failed(CALL, &error);
     let marker = marker_in(schema);
     // The newest table comes first, because it may refer to older ones.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::{AT_DEFAULT, WITH_ASSERTIONS};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_server_kit::readback::{Match, compare, refused};
 
 use crate::control::Control;
@@ -52,7 +52,7 @@ struct InForce {
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
-pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
+pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(String, String)>> {
     let call = "reading the settings back";
     let sql = "SELECT name, setting, unit, current_setting(name, true), boot_val FROM pg_settings";
     let rows = control.run(call, sql)?.rows;
@@ -90,7 +90,7 @@ fn in_force(row: Vec<Option<String>>) -> Option<(String, InForce)> {
 }
 
 /// Returns the displayed value of a setting that took effect.
-fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String, EngineError> {
+fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String> {
     match matches(&line.value, found) {
         Match::Rounded => Ok(format!("{} (requested: {})", found.shown, line.value)),
         Match::Other if line.must_hold => Err(refused(call, &line.name, &line.value, &found.shown)),

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_server_kit::cache::stamp;
 use rumba_server_kit::loader::wrap_programs;
 use rumba_server_kit::version::{self, Version};
@@ -127,7 +127,7 @@ impl Software {
     ///
     /// # Errors
     /// The program's error message.
-    pub fn settings(&self) -> Result<BTreeSet<String>, EngineError> {
+    pub fn settings(&self) -> Result<BTreeSet<String>> {
         let failed = |words: String| EngineError::failed("postgres --describe-config", words);
         let output = command(&self.program).arg("--describe-config").output();
         let output = output.map_err(|error| failed(format!("{}: {error}", self.program.display())))?;

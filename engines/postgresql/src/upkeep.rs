@@ -7,7 +7,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::control::Control;
 use crate::failure::{failed, is_denied};
@@ -64,14 +64,14 @@ struct Table {
 /// Brings the tables to the state in which reads after a load are representative: dead rows removed, all-visible pages
 /// marked, statistics collected, and everything written. May take minutes. `condition` selects the tables; without
 /// `flushes`, the user may lack the privilege for a checkpoint, and none is requested.
-pub fn settle(control: &mut Control, condition: &str, flushes: bool) -> Result<(), EngineError> {
+pub fn settle(control: &mut Control, condition: &str, flushes: bool) -> Result<()> {
     let tables = tables(control, condition)?;
     vacuum(control, "VACUUM (ANALYZE)", tables.iter())?;
     if flushes { checkpoint(control) } else { Ok(()) }
 }
 
 /// Completes the server's deferred work, and no more. May take minutes.
-pub fn drain(control: &mut Control, condition: &str, flushes: bool) -> Result<(), EngineError> {
+pub fn drain(control: &mut Control, condition: &str, flushes: bool) -> Result<()> {
     await_autovacuum(control)?;
     let tables = tables(control, condition)?;
     vacuum(control, "VACUUM", tables.iter().filter(|table| table.is_due))?;
@@ -103,7 +103,7 @@ const UNPAID_SHARE: f64 = 0.01;
 
 /// Waits for vacuums that the server has begun, because a `VACUUM` of the same table would cancel them, and their work
 /// would be done and counted twice. Skipped if the user may not see them.
-fn await_autovacuum(control: &mut Control) -> Result<(), EngineError> {
+fn await_autovacuum(control: &mut Control) -> Result<()> {
     const WORKERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' \
         AND datname = current_database()";
     let until = Instant::now() + AUTOVACUUM_MAX;
@@ -118,7 +118,7 @@ fn await_autovacuum(control: &mut Control) -> Result<(), EngineError> {
 }
 
 /// Lists rumba's tables.
-fn tables(control: &mut Control, condition: &str) -> Result<Vec<Table>, EngineError> {
+fn tables(control: &mut Control, condition: &str) -> Result<Vec<Table>> {
     let rows = control.run("listing the tables", &TABLES.replace("{condition}", condition))?.rows;
     let table = |row: &Vec<Option<String>>| {
         let number = |column: usize| row.get(column)?.as_deref()?.parse().ok();
@@ -133,15 +133,11 @@ fn tables(control: &mut Control, condition: &str) -> Result<Vec<Table>, EngineEr
 }
 
 /// Vacuums tables one by one, because `VACUUM` without names would include the server's own and other users' tables.
-fn vacuum<'a>(
-    control: &mut Control,
-    how: &'static str,
-    mut tables: impl Iterator<Item = &'a Table>,
-) -> Result<(), EngineError> {
+fn vacuum<'a>(control: &mut Control, how: &'static str, mut tables: impl Iterator<Item = &'a Table>) -> Result<()> {
     tables.try_for_each(|table| control.run(how, &format!("{how} {}", table.name)).map(drop))
 }
 
-fn checkpoint(control: &mut Control) -> Result<(), EngineError> {
+fn checkpoint(control: &mut Control) -> Result<()> {
     control.fetch(CHECKPOINT).map(drop).map_err(|error| {
         let reported = failed(CHECKPOINT, &error);
         if is_denied(&error) { reported.followed_by(&format!("; {REMEDY}")) } else { reported }

@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::db::{Database, check};
 use crate::ffi::*;
@@ -94,7 +94,7 @@ impl ReadOptions {
 
     /// Reads one committed value.
     #[inline]
-    pub fn get(&self, space: usize, key: &[u8]) -> Result<Option<Pinned<'_>>, EngineError> {
+    pub fn get(&self, space: usize, key: &[u8]) -> Result<Option<Pinned<'_>>> {
         let api = &self.db.library.api;
         let mut error = null_mut();
         // SAFETY: valid handles; the key is `len` bytes; results are taken over.
@@ -183,7 +183,7 @@ impl Cursor<'_> {
 
     /// Returns the error that ended the iteration, if any.
     #[inline]
-    pub fn status(&self) -> Result<(), EngineError> {
+    pub fn status(&self) -> Result<()> {
         let mut error = null_mut();
         // SAFETY: a valid iterator; the error is taken over.
         unsafe {
@@ -223,7 +223,7 @@ impl ManyKeys {
         space: usize,
         keys: &[&[u8]],
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         self.keys.clear();
         self.lengths.clear();
         self.keys.extend(keys.iter().map(|key| key.as_ptr().cast::<c_char>()));

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::ffi::*;
 use crate::library::Library;
@@ -169,7 +169,7 @@ impl Database {
     /// # Errors
     /// The error of the first write that found the device full; the write's own error.
     #[inline]
-    pub(crate) fn unless_full(&self, write: impl FnOnce() -> Result<(), EngineError>) -> Result<(), EngineError> {
+    pub(crate) fn unless_full(&self, write: impl FnOnce() -> Result<()>) -> Result<()> {
         if let Some(words) = self.full.get() {
             return Err(EngineError::DiskFull(words.clone()));
         }
@@ -207,7 +207,7 @@ impl Database {
     }
 
     /// Creates or opens the database at `path`.
-    pub fn open(path: &Path, options: Options, locking: &Locking, families: &[Family]) -> Result<Self, EngineError> {
+    pub fn open(path: &Path, options: Options, locking: &Locking, families: &[Family]) -> Result<Self> {
         let call = "rocksdb_transactiondb_open_column_families";
         let library = options.library.clone();
         let text = |text: &str| CString::new(text).map_err(|_| EngineError::failed(call, "a zero byte in a name"));
@@ -329,7 +329,7 @@ impl Database {
     ///
     /// # Errors
     /// RocksDB's error, or that of an earlier failure in the background.
-    pub fn flush(&self, space: usize) -> Result<(), EngineError> {
+    pub fn flush(&self, space: usize) -> Result<()> {
         let api = &self.library.api;
         let mut error = null_mut();
         // SAFETY: valid handles; the error is taken over by `check`.
@@ -340,7 +340,7 @@ impl Database {
     }
 
     /// Changes one option of an open family.
-    pub fn set_option(&self, space: usize, name: &CStr, value: &CStr) -> Result<(), EngineError> {
+    pub fn set_option(&self, space: usize, name: &CStr, value: &CStr) -> Result<()> {
         let api = &self.library.api;
         let mut error = null_mut();
         // SAFETY: arrays of one C string each, which outlive the call.
@@ -445,7 +445,7 @@ unsafe fn take_words(api: &Api, words: *mut c_char) -> Option<String> {
 /// # Safety
 /// As for [`take_words`].
 #[inline]
-pub(crate) unsafe fn check(api: &Api, call: &'static str, error: *mut c_char) -> Result<(), EngineError> {
+pub(crate) unsafe fn check(api: &Api, call: &'static str, error: *mut c_char) -> Result<()> {
     if error.is_null() {
         return Ok(());
     }

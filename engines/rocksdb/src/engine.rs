@@ -8,7 +8,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
@@ -123,7 +123,7 @@ impl Engine for RocksDb {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let spaces = schema.key_spaces()?;
         let library = Library::load(config.library.as_deref()).map_err(|error| error.into_engine_error())?;
         let plan = Plan::of(config, Some(&library))
@@ -153,7 +153,7 @@ impl Engine for RocksDb {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         require_database(dir, "CURRENT")?;
         self.open(dir, config, schema)
     }

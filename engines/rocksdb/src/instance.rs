@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_engine_api::engine::{Durability, Gauge, Instance, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::db::{Database, Locking};
 use crate::effective::Effective;
@@ -35,7 +35,7 @@ impl RocksDbInstance {
     ///
     /// # Errors
     /// The settings that did not take effect.
-    pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, spaces: Arc<[Space]>) -> Result<Self, EngineError> {
+    pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, spaces: Arc<[Space]>) -> Result<Self> {
         let failed = |words: String| EngineError::failed("rocksdb settings", words);
         let effective = Effective::read(dir, db.names()).map_err(failed)?;
         let mut differences = effective.differences(&plan.options);
@@ -62,14 +62,14 @@ impl RocksDbInstance {
 }
 
 impl Instance for RocksDbInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let session = session::Session::new(&self.db, self.durability, &self.locking, &self.spaces);
         Ok(Session::Kv(Box::new(session)))
     }
 
     /// Drains, then compacts L0, so that a run starts without the load's deferred work. Without automatic compaction,
     /// or with another style than levels, L0 stays unchanged, because the experiment requested that shape.
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.drain()?;
         if self.compacts && self.leveled {
             quiet::empty_l0(&self.db, &self.trigger)?;
@@ -78,7 +78,7 @@ impl Instance for RocksDbInstance {
     }
 
     /// Flushes the memtables and waits for the compactions that RocksDB's own triggers demand.
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         quiet::flush(&self.db)?;
         quiet::wait(&self.db, self.compacts)
     }
@@ -125,7 +125,7 @@ impl Instance for RocksDbInstance {
         file.extension().is_some_and(|extension| extension == "log")
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         if self.durability == Durability::None {
             // Without a log, unflushed data would be lost. On a full device it is lost, as after a kill.
             let _ = quiet::flush(&self.db);

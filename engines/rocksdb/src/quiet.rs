@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::db::Database;
 
@@ -19,7 +19,7 @@ const STUCK: u32 = 500;
 const TRIGGER: &CStr = c"level0_file_num_compaction_trigger";
 
 /// Flushes all memtables to L0 and waits for it.
-pub fn flush(db: &Database) -> Result<(), EngineError> {
+pub fn flush(db: &Database) -> Result<()> {
     (0..db.names().len()).try_for_each(|space| db.flush(space))
 }
 
@@ -28,7 +28,7 @@ pub fn flush(db: &Database) -> Result<(), EngineError> {
 ///
 /// # Errors
 /// RocksDB's error from failed background work, or a stall.
-pub fn wait(db: &Database, compacts: bool) -> Result<(), EngineError> {
+pub fn wait(db: &Database, compacts: bool) -> Result<()> {
     let mut idle = 0;
     let mut failures = db.int_of_all(c"rocksdb.background-errors");
     loop {
@@ -81,7 +81,7 @@ pub fn l0_files(db: &Database) -> u64 {
 ///
 /// # Errors
 /// RocksDB's error, or the number of files left.
-pub fn empty_l0(db: &Database, trigger: &str) -> Result<(), EngineError> {
+pub fn empty_l0(db: &Database, trigger: &str) -> Result<()> {
     if l0_files(db) == 0 {
         return Ok(());
     }

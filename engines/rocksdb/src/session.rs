@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::access::{ManyKeys, ReadOptions};
@@ -45,7 +45,7 @@ impl Session {
 }
 
 impl KvSession for Session {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         let found = if self.transaction.active() {
             self.transaction.get(&self.points, space, key, false)?
@@ -61,7 +61,7 @@ impl KvSession for Session {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if !self.transaction.active() {
             return self.many.get(&self.points, space, keys, visit);
         }
@@ -74,12 +74,7 @@ impl KvSession for Session {
         Ok(())
     }
 
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         if scan.from >= scan.to || scan.limit == 0 {
             return Ok(0);
         }
@@ -109,17 +104,17 @@ impl KvSession for Session {
         Ok(visited)
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         self.transaction.begin()
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         let found = self.transaction.get(&self.points, space, key, true)?;
         Ok(found.map(|found| value.extend_from_slice(found.bytes())).is_some())
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         if self.spaces[space].derived {
             self.transaction.put_unlocked(space, key, value)
         } else {
@@ -127,7 +122,7 @@ impl KvSession for Session {
         }
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         if self.spaces[space].derived {
             self.transaction.delete_unlocked(space, key)
         } else {
@@ -135,17 +130,17 @@ impl KvSession for Session {
         }
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.transaction.commit()
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         self.transaction.rollback()
     }
 
     /// Writes to the base database without row locks. That is safe because `load` guarantees exclusive rows. The write
     /// itself is what a commit does after taking its locks.
-    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, batch: &Batch) -> Result<()> {
         for (space, key, value) in batch.iter() {
             self.batch.put(space, key, value);
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::db::Database;
 use crate::quiet;
@@ -31,7 +31,7 @@ impl Watch {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(db: &Arc<Database>) -> Result<Self, EngineError> {
+    pub fn start(db: &Arc<Database>) -> Result<Self> {
         let (end, ended) = mpsc::channel();
         let db = Arc::downgrade(db);
         let thread = thread::Builder::new()

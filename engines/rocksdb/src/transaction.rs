@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::access::{Pinned, ReadOptions};
 use crate::db::{Database, Locking, check};
@@ -85,7 +85,7 @@ impl WriteBatch {
     }
 
     /// Writes the added rows, and clears the batch whether or not that succeeds.
-    pub fn write(&mut self) -> Result<(), EngineError> {
+    pub fn write(&mut self) -> Result<()> {
         let db = &self.options.db;
         let api = &db.library.api;
         let mut error = null_mut();
@@ -154,7 +154,7 @@ impl Transaction {
     /// # Errors
     /// A transaction is already open.
     #[inline]
-    pub fn begin(&mut self) -> Result<(), EngineError> {
+    pub fn begin(&mut self) -> Result<()> {
         if self.active {
             return Err(misuse("rocksdb_transaction_begin", "this session's transaction is still open"));
         }
@@ -176,13 +176,7 @@ impl Transaction {
     /// # Errors
     /// A conflict with `lock`; RocksDB's error.
     #[inline]
-    pub fn get(
-        &self,
-        options: &ReadOptions,
-        space: usize,
-        key: &[u8],
-        lock: bool,
-    ) -> Result<Option<Pinned<'_>>, EngineError> {
+    pub fn get(&self, options: &ReadOptions, space: usize, key: &[u8], lock: bool) -> Result<Option<Pinned<'_>>> {
         self.require_active("rocksdb_transaction_get_pinned_cf")?;
         let db = &self.write.db;
         let api = &db.library.api;
@@ -214,7 +208,7 @@ impl Transaction {
     /// # Errors
     /// A conflict; RocksDB's error.
     #[inline]
-    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<()> {
         self.require_active("rocksdb_transaction_put_cf")?;
         let db = &self.write.db;
         let api = &db.library.api;
@@ -241,7 +235,7 @@ impl Transaction {
     /// # Errors
     /// A conflict; RocksDB's error.
     #[inline]
-    pub fn delete(&mut self, space: usize, key: &[u8]) -> Result<(), EngineError> {
+    pub fn delete(&mut self, space: usize, key: &[u8]) -> Result<()> {
         self.require_active("rocksdb_transaction_delete_cf")?;
         let db = &self.write.db;
         let api = &db.library.api;
@@ -259,7 +253,7 @@ impl Transaction {
     /// # Errors
     /// No transaction is open. RocksDB's function reports no other errors.
     #[inline]
-    pub fn put_unlocked(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub fn put_unlocked(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<()> {
         self.require_active("rocksdb_writebatch_wi_put_cf")?;
         let db = &self.write.db;
         let (key_pointer, value_pointer) = (key.as_ptr().cast(), value.as_ptr().cast());
@@ -277,7 +271,7 @@ impl Transaction {
     /// # Errors
     /// As for [`Transaction::put_unlocked`].
     #[inline]
-    pub fn delete_unlocked(&mut self, space: usize, key: &[u8]) -> Result<(), EngineError> {
+    pub fn delete_unlocked(&mut self, space: usize, key: &[u8]) -> Result<()> {
         self.require_active("rocksdb_writebatch_wi_delete_cf")?;
         let db = &self.write.db;
         // SAFETY: valid handles, an open transaction; the key is `len` bytes and is copied.
@@ -293,7 +287,7 @@ impl Transaction {
     /// # Errors
     /// A conflict; RocksDB's error.
     #[inline]
-    pub fn commit(&mut self) -> Result<(), EngineError> {
+    pub fn commit(&mut self) -> Result<()> {
         self.require_active("rocksdb_transaction_commit")?;
         let db = &self.write.db;
         let api = &db.library.api;
@@ -313,7 +307,7 @@ impl Transaction {
 
     /// Rolls the open transaction back, if any.
     #[inline]
-    pub fn rollback(&mut self) -> Result<(), EngineError> {
+    pub fn rollback(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.active) {
             return Ok(());
         }
@@ -327,7 +321,7 @@ impl Transaction {
     }
 
     #[inline]
-    fn require_active(&self, call: &'static str) -> Result<(), EngineError> {
+    fn require_active(&self, call: &'static str) -> Result<()> {
         if self.active { Ok(()) } else { Err(misuse(call, "no transaction is open; begin one first")) }
     }
 }

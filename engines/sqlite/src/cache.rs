@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 /// The cache budget of an instance.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Share {
     }
 
     /// Moves towards the fair share; calls `resize` with the new size in bytes if it changes.
-    pub fn settle(&mut self, resize: impl FnOnce(u64) -> Result<(), EngineError>) -> Result<(), EngineError> {
+    pub fn settle(&mut self, resize: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         self.settled_for = self.cache.sessions.load(Ordering::Relaxed);
         let fair = self.fair_bytes();
         if fair < self.bytes {
@@ -96,6 +96,8 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
+    use rumba_engine_api::error::EngineError;
+
     use super::*;
 
     fn settle(share: &mut Share) -> u64 {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_engine_api::engine::{Gauge, Instance, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::cache::Cache;
 use crate::pragmas::Pragmas;
@@ -36,7 +36,7 @@ pub(crate) struct SqliteInstance {
 
 impl SqliteInstance {
     /// Creates a database in an empty directory, and fails if the effective pragmas differ from the requested ones.
-    pub fn open(dir: &Path, pragmas: Pragmas, cache_bytes: u64) -> Result<Self, EngineError> {
+    pub fn open(dir: &Path, pragmas: Pragmas, cache_bytes: u64) -> Result<Self> {
         let instance = Self {
             file: dir.join(FILE),
             pragmas,
@@ -51,14 +51,14 @@ impl SqliteInstance {
     }
 
     /// A connection with the instance's pragmas and a cache for only the pages in use.
-    fn connect(&self) -> Result<Handle, EngineError> {
+    fn connect(&self) -> Result<Handle> {
         let handle = Handle::open(&self.file)?;
         self.pragmas.apply(&handle)?;
         handle.resize_cache(0)?;
         Ok(handle)
     }
 
-    fn with_control<T>(&self, work: impl FnOnce(&Handle) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    fn with_control<T>(&self, work: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
         // A panic elsewhere leaves the connection usable.
         let mut held = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let control = match held.take() {
@@ -83,7 +83,7 @@ impl SqliteInstance {
     }
 
     /// Writes the log back to the database, truncates it, and syncs the database.
-    fn checkpoint(&self, control: &Handle) -> Result<(), EngineError> {
+    fn checkpoint(&self, control: &Handle) -> Result<()> {
         let answer = control.first_row("PRAGMA wal_checkpoint(TRUNCATE)")?;
         if answer.first().is_some_and(|busy| busy != "0") {
             let message = "a session is inside a transaction, so the log cannot be emptied; end it first";
@@ -94,7 +94,7 @@ impl SqliteInstance {
     }
 
     /// Bytes in the log that are not yet in the database file; `None` without a log.
-    fn uncheckpointed_bytes(&self) -> Result<Option<u64>, EngineError> {
+    fn uncheckpointed_bytes(&self) -> Result<Option<u64>> {
         self.with_control(|control| {
             let answer = control.first_row("PRAGMA wal_checkpoint(NOOP)")?;
             let number = |column: usize| answer.get(column).and_then(|text| text.parse::<u64>().ok());
@@ -117,7 +117,7 @@ impl SqliteInstance {
 }
 
 impl Instance for SqliteInstance {
-    fn session(&self) -> Result<Session, EngineError> {
+    fn session(&self) -> Result<Session> {
         let handle = self.connect().map_err(|error| self.explain_exclusive(error))?;
         let share = match self.pragmas.cache_size {
             Some(size) => {
@@ -130,14 +130,14 @@ impl Instance for SqliteInstance {
     }
 
     /// Collects statistics for the planner, then empties the log.
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.with_control(|control| {
             control.run(&format!("PRAGMA analysis_limit = {ANALYSIS_LIMIT}; ANALYZE; PRAGMA optimize"))?;
             self.checkpoint(control)
         })
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         self.with_control(|control| self.checkpoint(control))
     }
 
@@ -194,7 +194,7 @@ impl Instance for SqliteInstance {
         ["-wal", "-shm", "-journal"].iter().any(|suffix| name.strip_prefix(FILE) == Some(suffix))
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let open = self.status.open_sessions();
         if open > 0 {
             return Err(EngineError::failed(

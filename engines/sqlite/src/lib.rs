@@ -20,7 +20,7 @@ use rumba_engine_api::common::OverriddenSettings;
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -82,7 +82,7 @@ impl Engine for Sqlite {
         Pragmas::of(config).map(drop)
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let pragmas = Pragmas::of(config)
             .map_err(|error| EngineError::failed("Sqlite::open", format!("{error}; {}", error.remedy)))?;
         Ok(Box::new(SqliteInstance::open(dir, pragmas, config.cache)?))
@@ -92,7 +92,7 @@ impl Engine for Sqlite {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         require_database(dir, instance::FILE)?;
         self.open(dir, config, schema)
     }
@@ -103,7 +103,7 @@ impl Engine for Sqlite {
 ///
 /// # Errors
 /// SQLite's error.
-pub fn session(file: &Path, pragmas: &str, busy_timeout_ms: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+pub fn session(file: &Path, pragmas: &str, busy_timeout_ms: u32) -> Result<Box<dyn SqlSession>> {
     let handle = Handle::open(file)?;
     handle.pause_shortly(busy_timeout_ms)?;
     // A change of the journal mode does not wait, even with a busy handler.

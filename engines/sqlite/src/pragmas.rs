@@ -2,7 +2,7 @@
 
 use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{Durability, EngineConfig};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
 use rumba_engine_api::units::show_bytes;
 
@@ -129,7 +129,7 @@ impl Pragmas {
     }
 
     /// Sets the pragmas on a new connection, and fails if one does not take effect.
-    pub fn apply(&self, handle: &Handle) -> Result<(), EngineError> {
+    pub fn apply(&self, handle: &Handle) -> Result<()> {
         for (name, value) in &self.values {
             handle.run(&format!("PRAGMA {name} = {value}"))?;
             let in_force = handle.pragma(name)?;

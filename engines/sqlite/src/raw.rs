@@ -7,7 +7,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::{Answer, Param, Row, Statements, Visit};
 use rumba_engine_api::value::SqlValue;
 use rusqlite::{Connection, OpenFlags, ffi};
@@ -69,7 +69,7 @@ impl Drop for Prepared {
 
 impl Handle {
     /// Opens a database file, which is created if it is not there.
-    pub fn open(file: &Path) -> Result<Self, EngineError> {
+    pub fn open(file: &Path) -> Result<Self> {
         allocations_uncounted();
         // No mutex per connection, because `&mut` restricts it to one thread at a time.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -80,7 +80,7 @@ impl Handle {
 
     /// Waits for other writers in short pauses, for about `timeout_ms`, instead of with SQLite's own handler. `PRAGMA
     /// busy_timeout` then returns 0.
-    pub fn pause_shortly(&self, timeout_ms: u32) -> Result<(), EngineError> {
+    pub fn pause_shortly(&self, timeout_ms: u32) -> Result<()> {
         let argument = std::ptr::without_provenance_mut(timeout_ms as usize);
         // SAFETY: the connection is open; the handler takes its argument for a number.
         let code = unsafe { ffi::sqlite3_busy_handler(self.db(), Some(on_busy), argument) };
@@ -93,7 +93,7 @@ impl Handle {
     }
 
     /// Runs statements without parameters. A rollback without a transaction does nothing.
-    pub fn run(&self, sql: &str) -> Result<(), EngineError> {
+    pub fn run(&self, sql: &str) -> Result<()> {
         if is_rollback(sql) && !self.is_in_transaction() {
             return Ok(());
         }
@@ -101,12 +101,12 @@ impl Handle {
     }
 
     /// The value of a pragma, as text.
-    pub fn pragma(&self, name: &str) -> Result<String, EngineError> {
+    pub fn pragma(&self, name: &str) -> Result<String> {
         self.first_row(&format!("PRAGMA {name}")).map(|row| row.into_iter().next().unwrap_or_default())
     }
 
     /// The first row of a result, as text; empty if there is none.
-    pub fn first_row(&self, sql: &str) -> Result<Vec<String>, EngineError> {
+    pub fn first_row(&self, sql: &str) -> Result<Vec<String>> {
         let failure = |error: rusqlite::Error| self.failure_of("sqlite3_step", &error);
         let mut statement = self.connection.prepare(sql).map_err(failure)?;
         let columns = statement.column_count();
@@ -123,7 +123,7 @@ impl Handle {
 
     /// Sets the size of the page cache; pages beyond it are freed immediately. The pragma's size in KiB excludes page
     /// headers (3% at 4 KiB), so this sets a number of pages.
-    pub fn resize_cache(&self, bytes: u64) -> Result<(), EngineError> {
+    pub fn resize_cache(&self, bytes: u64) -> Result<()> {
         let page_size = match self.pragma("page_size")?.parse::<u64>() {
             Ok(size) => size,
             Err(error) => return Err(EngineError::failed("PRAGMA page_size", error.to_string())),
@@ -139,7 +139,7 @@ impl Handle {
 
     /// Syncs the database file through SQLite's own descriptor, because closing another one would drop the process's
     /// locks on the file (POSIX).
-    pub fn sync_file(&self) -> Result<(), EngineError> {
+    pub fn sync_file(&self) -> Result<()> {
         let mut file: *mut ffi::sqlite3_file = null_mut();
         // SAFETY: the connection is open; SQLITE_FCNTL_FILE_POINTER writes a pointer to `file`.
         let code = unsafe {
@@ -180,7 +180,7 @@ impl Handle {
 
     /// Prepares a statement until it is closed, or for the life of the handle. Returns its position, which may be
     /// reused from a closed one.
-    pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
+    pub fn prepare(&mut self, sql: &str) -> Result<usize> {
         let (prepared, rest) = self.prepare_first(sql, ffi::SQLITE_PREPARE_PERSISTENT)?;
         let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "the text has no statement"))?;
         if !is_nothing(rest) {
@@ -193,20 +193,20 @@ impl Handle {
     ///
     /// # Errors
     /// No statement has this number.
-    pub fn close(&mut self, position: usize) -> Result<(), EngineError> {
+    pub fn close(&mut self, position: usize) -> Result<()> {
         match self.statements.close(position) {
             Some(_) => Ok(()),
             None => Err(EngineError::failed("sqlite3_finalize", self.statements.why_none(position))),
         }
     }
 
-    fn prepared(&self, position: usize) -> Result<&Prepared, EngineError> {
+    fn prepared(&self, position: usize) -> Result<&Prepared> {
         let none = || EngineError::failed("sqlite3_step", self.statements.why_none(position));
         self.statements.get(position).ok_or_else(none)
     }
 
     /// Prepares the first statement of a text, if there is one, and returns the rest of the text.
-    fn prepare_first<'s>(&self, sql: &'s str, flags: u32) -> Result<(Option<Prepared>, &'s str), EngineError> {
+    fn prepare_first<'s>(&self, sql: &'s str, flags: u32) -> Result<(Option<Prepared>, &'s str)> {
         const CALL: &str = PREPARE;
         let length =
             c_int::try_from(sql.len()).map_err(|_| EngineError::failed(CALL, "a statement of more than 2 GiB"))?;
@@ -237,13 +237,13 @@ impl Handle {
     }
 
     /// How many parameters a statement has.
-    pub fn parameters(&self, position: usize) -> Result<usize, EngineError> {
+    pub fn parameters(&self, position: usize) -> Result<usize> {
         Ok(self.prepared(position)?.parameters)
     }
 
     /// Binds all parameters of a statement. Their bytes are copied into a reused buffer, so SQLite need not allocate
     /// memory for them.
-    pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<(), EngineError> {
+    pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<()> {
         let statement = self.prepared(position)?;
         if params.len() != statement.parameters {
             let message = format!("{} parameters for a statement that has {}", params.len(), statement.parameters);
@@ -286,7 +286,7 @@ impl Handle {
     }
 
     /// Runs the statements of a text one after the other, and visits the rows of all, with values as text.
-    pub fn execute_text(&mut self, sql: &str, visit: Visit<'_>) -> Result<Answer, EngineError> {
+    pub fn execute_text(&mut self, sql: &str, visit: Visit<'_>) -> Result<Answer> {
         let (mut answer, mut rest) = (Answer::default(), sql);
         while !is_nothing(rest) {
             let (prepared, after) = self.prepare_first(rest, 0)?;
@@ -304,12 +304,12 @@ impl Handle {
     }
 
     /// Runs a bound statement to its end.
-    pub fn execute(&mut self, position: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
+    pub fn execute(&mut self, position: usize, visit: Visit<'_>) -> Result<Answer> {
         self.run_to_end(self.prepared(position)?, &mut |row| visit(row))
     }
 
     #[inline]
-    fn run_to_end(&self, statement: &Prepared, visit: Each<'_>) -> Result<Answer, EngineError> {
+    fn run_to_end(&self, statement: &Prepared, visit: Each<'_>) -> Result<Answer> {
         if statement.is_rollback && !self.is_in_transaction() {
             return Ok(Answer::default());
         }
@@ -333,7 +333,7 @@ impl Handle {
         }
     }
 
-    fn step_through(&self, running: &Running<'_>, visit: Each<'_>) -> Result<u64, EngineError> {
+    fn step_through(&self, running: &Running<'_>, visit: Each<'_>) -> Result<u64> {
         let mut rows = 0;
         loop {
             // SAFETY: the statement is prepared and bound.
@@ -348,7 +348,7 @@ impl Handle {
         }
     }
 
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
+    fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.failure(call, code)) }
     }
 

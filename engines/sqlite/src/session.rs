@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
 use crate::busy::SHORTEST;
@@ -48,7 +48,7 @@ impl SqliteSession {
         Self { handle, share, published, statements_run: 0, begin: None, submitted: None, text, loaded: None }
     }
 
-    fn is_free(&self) -> Result<(), EngineError> {
+    fn is_free(&self) -> Result<()> {
         if self.submitted.is_some() || self.loaded.is_some() {
             return Err(EngineError::failed("submit", "a statement was submitted already; take its answer first"));
         }
@@ -56,7 +56,7 @@ impl SqliteSession {
     }
 
     /// Runs before each statement: adjusts the cache to its share, and periodically publishes the counters.
-    fn tend(&mut self) -> Result<(), EngineError> {
+    fn tend(&mut self) -> Result<()> {
         self.statements_run = self.statements_run.wrapping_add(1);
         let is_tick = self.statements_run.is_multiple_of(PUBLISH_EVERY);
         if is_tick {
@@ -73,7 +73,7 @@ impl SqliteSession {
 
 impl SqliteSession {
     /// Executes a prepared statement. For the begin of a write transaction it also counts the wait for other writers.
-    fn execute(&mut self, statement: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
+    fn execute(&mut self, statement: usize, visit: Visit<'_>) -> Result<Answer> {
         if self.begin != Some(statement) {
             return self.handle.execute(statement, visit);
         }
@@ -102,7 +102,7 @@ impl SqlSession for SqliteSession {
         true
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         let statement = self.handle.prepare(sql)?;
         if sql == BEGIN {
             self.begin = Some(statement);
@@ -110,12 +110,12 @@ impl SqlSession for SqliteSession {
         Ok(Statement(statement))
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         let places = vec!["?"; columns.len()].join(",");
         self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
     }
 
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.is_free()?;
         self.tend()?;
         self.handle.bind(statement.0, params)?;
@@ -123,7 +123,7 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.is_free()?;
         self.tend()?;
         let width = self.handle.parameters(rows.0)?;
@@ -138,7 +138,7 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.is_free()?;
         self.tend()?;
         self.text.clear();
@@ -147,14 +147,14 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         self.is_free()?;
         self.handle.close(statement.0)?;
         self.begin = self.begin.filter(|begin| *begin != statement.0);
         Ok(())
     }
 
-    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         if let Some(loaded) = self.loaded.take() {
             return Poll::Ready(Ok(loaded));
         }
@@ -165,7 +165,7 @@ impl SqlSession for SqliteSession {
         })
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.tend()?;
         self.handle.run(sql)
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_engine_api::engine::{Gauge, Instance, Session as AnySession};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 
 use crate::config::{Configs, Nested, creating, dotted};
@@ -40,12 +40,7 @@ impl WiredTigerInstance {
     ///
     /// # Errors
     /// The engine's error; a setting that did not take effect.
-    pub fn create(
-        library: &Arc<Library>,
-        dir: &Path,
-        configs: Configs,
-        spaces: &[KeySpace],
-    ) -> Result<Self, EngineError> {
+    pub fn create(library: &Arc<Library>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
         let open = creating(configs.open.clone());
         Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
     }
@@ -54,23 +49,13 @@ impl WiredTigerInstance {
     ///
     /// # Errors
     /// The engine's error; a setting that did not take effect.
-    pub fn reopen(
-        library: &Arc<Library>,
-        dir: &Path,
-        configs: Configs,
-        spaces: &[KeySpace],
-    ) -> Result<Self, EngineError> {
+    pub fn reopen(library: &Arc<Library>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
         let open = Nested::from(configs.open.clone()).to_string();
         Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
     }
 
     /// Creates the missing tables.
-    fn with(
-        connection: Arc<Connection>,
-        dir: &Path,
-        configs: Configs,
-        spaces: &[KeySpace],
-    ) -> Result<Self, EngineError> {
+    fn with(connection: Arc<Connection>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
         let mut session = Session::open(&connection)?;
         let table_config = Nested::from(configs.create.clone()).to_string();
         let tables: Vec<String> = spaces.iter().map(|space| format!("table:{}", space.name)).collect();
@@ -93,7 +78,7 @@ impl WiredTigerInstance {
     }
 
     /// Writes checkpoints until one of them no longer reduces the dirty bytes.
-    fn write_all(&self) -> Result<(), EngineError> {
+    fn write_all(&self) -> Result<()> {
         let mut session = Session::open(&self.connection)?;
         let mut before = f64::INFINITY;
         for _ in 0..CHECKPOINTS_MAX {
@@ -122,7 +107,7 @@ fn settings_in_force(
     dir: &Path,
     requested: &Configs,
     spaces: &[KeySpace],
-) -> Result<Vec<(String, String)>, EngineError> {
+) -> Result<Vec<(String, String)>> {
     let base = std::fs::read_to_string(dir.join("WiredTiger.basecfg"))
         .map_err(|error| EngineError::failed("wiredtiger_open", format!("WiredTiger.basecfg: {error}")))?;
     let lines: Vec<&str> = base.lines().filter(|line| !line.starts_with('#')).collect();
@@ -158,7 +143,7 @@ fn require(
     call: &'static str,
     requested: &BTreeMap<String, String>,
     in_force: &BTreeMap<String, String>,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     for (name, wanted) in requested {
         // Its paths come back with other quotes. A missing compressor makes the create fail, so this needs no check.
         if name == "extensions" {
@@ -178,16 +163,16 @@ fn bare(value: &str) -> &str {
 }
 
 impl Instance for WiredTigerInstance {
-    fn session(&self) -> Result<AnySession, EngineError> {
+    fn session(&self) -> Result<AnySession> {
         let session = WiredTigerSession::new(Session::open(&self.connection)?, &self.tables)?;
         Ok(AnySession::Kv(Box::new(session)))
     }
 
-    fn settle(&self) -> Result<(), EngineError> {
+    fn settle(&self) -> Result<()> {
         self.write_all()
     }
 
-    fn drain(&self) -> Result<(), EngineError> {
+    fn drain(&self) -> Result<()> {
         self.write_all()
     }
 
@@ -214,7 +199,7 @@ impl Instance for WiredTigerInstance {
         ["WiredTigerLog.", "WiredTigerPreplog.", "WiredTigerTmplog."].iter().any(|start| name.starts_with(start))
     }
 
-    fn close(self: Box<Self>) -> Result<(), EngineError> {
+    fn close(self: Box<Self>) -> Result<()> {
         let Self { connection, observer, .. } = *self;
         drop(observer);
         connection.close()

@@ -26,7 +26,7 @@ use rumba_engine_api::engine::{
     Availability, BuildSelector, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema,
     require_database,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
@@ -102,7 +102,7 @@ impl Engine for WiredTiger {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let (library, configs) = prepared(config)?;
         Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, schema.key_spaces()?)?))
     }
@@ -112,7 +112,7 @@ impl Engine for WiredTiger {
     }
 
     /// Existing tables are not created again.
-    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         require_database(dir, "WiredTiger.turtle")?;
         let (library, configs) = prepared(config)?;
         Ok(Box::new(WiredTigerInstance::reopen(&library, dir, configs, schema.key_spaces()?)?))
@@ -120,7 +120,7 @@ impl Engine for WiredTiger {
 }
 
 /// The library and its configuration.
-fn prepared(config: &EngineConfig) -> Result<(Arc<Library>, Configs), EngineError> {
+fn prepared(config: &EngineConfig) -> Result<(Arc<Library>, Configs)> {
     let library = Library::load(config.library.as_deref())
         .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;
     let configs = config::map_for(&library, config)

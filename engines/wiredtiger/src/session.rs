@@ -1,6 +1,6 @@
 //! The key-value session over one WiredTiger session.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{CursorId, Session};
@@ -14,13 +14,13 @@ pub struct WiredTigerSession {
 
 impl WiredTigerSession {
     /// Opens a cursor on each of the tables, in the order of the key spaces.
-    pub fn new(mut session: Session, tables: &[String]) -> Result<Self, EngineError> {
+    pub fn new(mut session: Session, tables: &[String]) -> Result<Self> {
         let cursors = tables.iter().map(|uri| session.open_cursor(uri)).collect::<Result<_, _>>()?;
         Ok(Self { session, cursors, in_transaction: false })
     }
 
     /// Refuses writes outside a transaction, because the library would commit each one separately.
-    fn in_transaction(&self, call: &'static str) -> Result<(), EngineError> {
+    fn in_transaction(&self, call: &'static str) -> Result<()> {
         if self.in_transaction { Ok(()) } else { Err(outside(call)) }
     }
 
@@ -30,7 +30,7 @@ impl WiredTigerSession {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         for (position, key) in keys.iter().enumerate() {
             if self.session.search(self.cursors[space], key, scratch)? {
                 visit(position, scratch);
@@ -39,7 +39,7 @@ impl WiredTigerSession {
         Ok(())
     }
 
-    fn insert_all(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn insert_all(&mut self, batch: &Batch) -> Result<()> {
         for (space, key, value) in batch.iter() {
             self.session.insert(self.cursors[space], key, value)?;
         }
@@ -53,7 +53,7 @@ fn outside(call: &'static str) -> EngineError {
 }
 
 impl KvSession for WiredTigerSession {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.session.search(self.cursors[space], key, value)
     }
 
@@ -65,7 +65,7 @@ impl KvSession for WiredTigerSession {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if self.in_transaction {
             return self.visit_found(space, keys, scratch, visit);
         }
@@ -75,16 +75,11 @@ impl KvSession for WiredTigerSession {
         visited.and(ended)
     }
 
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         self.session.scan(self.cursors[space], scan, visit)
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         self.session.begin()?;
         self.in_transaction = true;
         Ok(())
@@ -92,29 +87,29 @@ impl KvSession for WiredTigerSession {
 
     /// A plain read of the snapshot. The write that follows enforces the lock. It conflicts with every change of the
     /// row since the snapshot, committed or not, and with a second insert of an absent row.
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.in_transaction("WT_CURSOR.search")?;
         self.session.search(self.cursors[space], key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         self.in_transaction("WT_CURSOR.insert")?;
         self.session.insert(self.cursors[space], key, value)
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         self.in_transaction("WT_CURSOR.remove")?;
         self.session.remove(self.cursors[space], key)
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.in_transaction("WT_SESSION.commit_transaction")?;
         // Even after an error no transaction is open.
         self.in_transaction = false;
         self.session.commit()
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         if !self.in_transaction {
             return Ok(());
         }
@@ -128,7 +123,7 @@ impl KvSession for WiredTigerSession {
     ///
     /// Each loader writes its own rows, but conflicts are possible: when dirty pages fill the cache, the library rolls
     /// back the transaction that pins the most.
-    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, batch: &Batch) -> Result<()> {
         self.begin()?;
         let loaded = self.insert_all(batch);
         if loaded.is_err() {

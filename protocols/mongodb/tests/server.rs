@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Find, Update};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::{Address, Admin, MongoSession, OnLost, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
@@ -29,7 +29,7 @@ fn session(server: &SecantusDb) -> MongoSession {
 }
 
 /// Runs a command and returns its documents' ids.
-fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
+fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>)> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();
     let done = block_on(session.execute(command, &mut |document| ids.push(document.int("_id").unwrap())))?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::Dialect;
 
 /// Receives the name of each table that a session is about to create. The statement may still fail, and the table may
@@ -11,11 +11,11 @@ use rumba_engine_api::sql::Dialect;
 #[derive(Clone)]
 pub struct TableObserver(Arc<BeforeCreate>);
 
-type BeforeCreate = dyn Fn(&TableName) -> Result<(), EngineError> + Send + Sync;
+type BeforeCreate = dyn Fn(&TableName) -> Result<()> + Send + Sync;
 
 impl TableObserver {
     /// An observer that calls this function.
-    pub fn new(before_create: impl Fn(&TableName) -> Result<(), EngineError> + Send + Sync + 'static) -> Self {
+    pub fn new(before_create: impl Fn(&TableName) -> Result<()> + Send + Sync + 'static) -> Self {
         Self(Arc::new(before_create))
     }
 }
@@ -40,7 +40,7 @@ pub struct TableName {
 /// # Errors
 /// The observer's: the statement must not be sent.
 #[inline]
-pub fn announce(observer: Option<&TableObserver>, sql: &[u8], dialect: Dialect) -> Result<(), EngineError> {
+pub fn announce(observer: Option<&TableObserver>, sql: &[u8], dialect: Dialect) -> Result<()> {
     match observer {
         Some(observer) => created_tables(sql, dialect).iter().try_for_each(|table| (observer.0)(table)),
         None => Ok(()),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::wait::{Wait, wait_for};
 
 use crate::{Address, Channel, Ready, TransportError};
@@ -135,7 +135,7 @@ impl Link {
     }
 
     /// Ensures a connection before a statement is submitted, and blocks while reconnecting.
-    fn restore(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Result<(), EngineError> {
+    fn restore(&mut self, connect: &mut dyn FnMut() -> Result<(), Refused>) -> Result<()> {
         loop {
             match self {
                 Link::Up => return Ok(()),
@@ -270,7 +270,7 @@ pub trait Linked {
     /// # Errors
     /// There is no connection, and reconnecting failed.
     #[inline]
-    fn link_up(&mut self) -> Result<(), EngineError> {
+    fn link_up(&mut self) -> Result<()> {
         if self.link().is_up() { Ok(()) } else { self.link_up_again() }
     }
 
@@ -279,7 +279,7 @@ pub trait Linked {
     /// # Errors
     /// There is no connection, and reconnecting failed.
     #[cold]
-    fn link_up_again(&mut self) -> Result<(), EngineError> {
+    fn link_up_again(&mut self) -> Result<()> {
         let mut link = std::mem::take(self.link());
         let restored = link.restore(&mut || attempt(self));
         *self.link() = link;
@@ -288,7 +288,7 @@ pub trait Linked {
 
     /// The client's result for a lost answer, or while there is no connection.
     #[cold]
-    fn without_link<T>(&mut self) -> Poll<Result<T, EngineError>> {
+    fn without_link<T>(&mut self) -> Poll<Result<T>> {
         let mut link = std::mem::take(self.link());
         let received = link.poll_lost(&mut || attempt(self));
         *self.link() = link;

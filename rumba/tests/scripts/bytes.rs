@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::host::{Driver, Host, Rank, Remedy};
@@ -50,12 +50,12 @@ impl Host for Recorder {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>> {
         let (dialect, given, is_late) = (self.dialect, self.given.clone(), self.is_late);
         Ok(Box::new(Recording { dialect, given, prepared: 0, is_late, was_requested: false }))
     }
 
-    fn key_values(&self, client: u32) -> Result<Session, EngineError> {
+    fn key_values(&self, client: u32) -> Result<Session> {
         self.connect(0, client, 0).map(Session::Sql)
     }
 
@@ -91,48 +91,48 @@ impl SqlSession for Recording {
         true
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.prepare_bytes(sql.as_bytes())
     }
 
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.note(sql);
         self.prepared += 1;
         Ok(Statement(self.prepared))
     }
 
-    fn prepare_rows(&mut self, table: &str, _columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, _columns: &[&str]) -> Result<Statement> {
         self.prepare(table)
     }
 
-    fn submit(&mut self, _statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, _statement: Statement, params: &[Param<'_>]) -> Result<()> {
         params.iter().for_each(|param| self.note(param.bytes()));
         Ok(())
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.submit(rows, values)
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.submit_bytes(sql.as_bytes())
     }
 
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         self.note(sql);
         Ok(())
     }
 
-    fn close(&mut self, _statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, _statement: Statement) -> Result<()> {
         Ok(())
     }
 
-    fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _context: &mut Context<'_>, _visit: Visit<'_>) -> Poll<Result<Answer>> {
         self.was_requested = self.is_late && !self.was_requested;
         if self.was_requested { Poll::Pending } else { Poll::Ready(Ok(Answer::default())) }
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.submit_text(sql)
     }
 }

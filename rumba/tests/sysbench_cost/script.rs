@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, Op, OpKind, Pace, StatementCounts, block_on};
 use rumba_lab::run::cells::Cells;
@@ -27,7 +27,7 @@ impl Host for Socket {
         Some(0)
     }
 
-    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _driver: usize, _client: u32, _turn: u32) -> Result<Box<dyn SqlSession>> {
         let target = Target {
             address: Address::Socket(self.path.clone().into()),
             user: "root".into(),

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
@@ -467,7 +467,7 @@ impl Bound for FaultyBound {
     fn conditions(&self) -> Vec<(String, String)> {
         self.0.conditions()
     }
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, session: &mut Session) -> Result<()> {
         self.0.create_schema(session)?;
         let Session::Sql(session) = session else { panic!("SQLite speaks SQL") };
         session.run(&format!(
@@ -476,13 +476,7 @@ impl Bound for FaultyBound {
             self.1.condition()
         ))
     }
-    fn loader(
-        &self,
-        stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         self.0.loader(stage, session, at, seed)
     }
     fn logical_bytes(&self) -> u64 {
@@ -491,16 +485,16 @@ impl Bound for FaultyBound {
     fn state(&self) -> State {
         self.0.state()
     }
-    fn restore(&self, state: &State) -> Result<(), EngineError> {
+    fn restore(&self, state: &State) -> Result<()> {
         self.0.restore(state)
     }
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         match self.1 {
             Faulty::Load => panic!("no client works on a wrong load"),
             Faulty::Run => self.0.client(session, at, seed),
         }
     }
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, session: Session) -> Result<Vec<Check>> {
         self.0.verify(session)
     }
     fn verifies_load(&self) -> bool {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::acid::Outcome;
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
 
@@ -81,7 +81,7 @@ impl Leaves {
 impl SqlSession for Leaves {
     rumba_engine_api::forward_sql_properties!(session);
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         let statement = self.session.prepare(sql)?;
         match sql {
             "BEGIN IMMEDIATE" => self.begin = Some(statement),
@@ -93,11 +93,11 @@ impl SqlSession for Leaves {
         Ok(statement)
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.session.prepare_rows(table, columns)
     }
 
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.is_it &= self.begin != Some(statement);
         self.is_it |= match self.whose {
             Whose::Unused => self.item == Some(statement) && params == [Param::Int(UNUSED)],
@@ -107,19 +107,19 @@ impl SqlSession for Leaves {
         self.session.submit(statement, params)
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.session.submit_rows(rows, values)
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.session.submit_text(sql)
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         self.session.close(statement)
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         let answer = self.session.poll_answer(context, visit);
         if answer.is_ready() && std::mem::take(&mut self.is_rolled_back) {
             self.is_it = false;
@@ -128,7 +128,7 @@ impl SqlSession for Leaves {
         answer
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.session.run(sql)
     }
 }
@@ -136,7 +136,7 @@ impl SqlSession for Leaves {
 /// The tests that find a fault planted after the rollback of such an order, in a separate database.
 fn broken(statements: &str, whose: Whose, fault: &'static str) -> Vec<String> {
     let worked = Worked::loaded(&Sqlite, statements, 1);
-    let sessions = || -> Result<Session, EngineError> {
+    let sessions = || -> Result<Session> {
         let Session::Sql(session) = worked.instance.session()? else { panic!("SQLite speaks SQL") };
         Ok(Session::Sql(Box::new(Leaves::over(session, whose, fault))))
     };

@@ -7,7 +7,7 @@ use rumba_engine_api::acid::Acid;
 use rumba_engine_api::check::Check;
 use rumba_engine_api::document::DocumentSession;
 use rumba_engine_api::engine::{Family, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::sql::SqlSession;
@@ -84,7 +84,7 @@ impl LinkBenchBound {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn sql(&self, session: Box<dyn SqlSession>) -> Result<SqlGraph, EngineError> {
+    pub fn sql(&self, session: Box<dyn SqlSession>) -> Result<SqlGraph> {
         SqlGraph::client(session, self.config.profile.write)
     }
 
@@ -113,7 +113,7 @@ impl LinkBenchBound {
         at: ClientAddress,
         seed: u64,
         file: Option<&Arc<File>>,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    ) -> Result<Box<dyn Client>> {
         let tally = self.tallies.open_with(file, at.client);
         Ok(match session {
             Session::Kv(session) => self.requests(self.kv(session, at.host), at, seed, tally),
@@ -123,7 +123,7 @@ impl LinkBenchBound {
     }
 
     /// Compares the tables with the expected content.
-    pub fn prove(&self, session: Session, expected: &Expected) -> Result<Vec<Check>, EngineError> {
+    pub fn prove(&self, session: Session, expected: &Expected) -> Result<Vec<Check>> {
         match session {
             Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
             Session::Sql(session) => {
@@ -203,7 +203,7 @@ impl Bound for LinkBenchBound {
         conditions(&self.config, &self.graph)
     }
 
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, session: &mut Session) -> Result<()> {
         let session = match session {
             Session::Kv(_) => return Ok(()),
             Session::Sql(session) => session,
@@ -226,13 +226,7 @@ impl Bound for LinkBenchBound {
         Ok(())
     }
 
-    fn loader(
-        &self,
-        stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         Ok(match session {
             Session::Kv(session) => stage_loader(stage, self.kv(session, at.host), self.work(at, seed)),
             Session::Sql(session) => stage_loader(stage, SqlLoader::new(session)?, self.work(at, seed)),
@@ -250,16 +244,16 @@ impl Bound for LinkBenchBound {
         state
     }
 
-    fn restore(&self, state: &State) -> Result<(), EngineError> {
+    fn restore(&self, state: &State) -> Result<()> {
         self.next_node.set(number_in(state, NEXT_NODE)?);
         self.tallies.restore(state)
     }
 
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         self.client_with(session, at, seed, None)
     }
 
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, session: Session) -> Result<Vec<Check>> {
         self.prove(session, &self.expected())
     }
 

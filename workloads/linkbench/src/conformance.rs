@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use rand::SeedableRng;
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_workload_kit::conformance::{documents, kv, same, sql};
 use rumba_workload_kit::ledger::RowCount;
 use rumba_workload_kit::{Random, below};
@@ -114,7 +114,7 @@ fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<()
 }
 
 /// Builds the index in small steps.
-fn build(graph: &mut impl GraphLoad) -> Result<(), EngineError> {
+fn build(graph: &mut impl GraphLoad) -> Result<()> {
     let to = LinkKey { link_type: LINK_TYPE + TYPES, id1: 0, id2: 0 };
     let mut from = Some(LinkKey { link_type: LINK_TYPE, id1: 0, id2: 0 });
     while let Some(next) = from {
@@ -208,7 +208,7 @@ fn own_link(link: &Link<'_>) -> (LinkKey, OracleLink) {
     (key, OracleLink { visible, version, time, data: data.to_vec() })
 }
 
-fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome, EngineError> {
+fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<StepOutcome> {
     let mut reported = StepOutcome::default();
     let StepOutcome { growth, nodes, links, .. } = &mut reported;
     let said = |answer: &dyn Debug| format!("{answer:?}");

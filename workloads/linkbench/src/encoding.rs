@@ -5,7 +5,7 @@
 //! (the `null` engine answers with zeros), and end with the payload.
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KeySpace, SpaceId};
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
@@ -77,7 +77,7 @@ pub fn put_node(value: &mut Vec<u8>, node: &Node<'_>) {
 /// # Errors
 /// The value is shorter than its head.
 #[inline]
-pub fn node(id: u64, value: &[u8]) -> Result<Node<'_>, EngineError> {
+pub fn node(id: u64, value: &[u8]) -> Result<Node<'_>> {
     let (head, data) = value.split_first_chunk::<NODE_HEAD>().ok_or_else(|| damaged("nodetable", value))?;
     let [t0, t1, t2, t3, v0, v1, v2, v3, v4, v5, v6, v7, s0, s1, s2, s3] = *head;
     Ok(Node {
@@ -122,7 +122,7 @@ pub fn put_link(value: &mut Vec<u8>, link: &Link<'_>) {
 /// # Errors
 /// The value is shorter than its head.
 #[inline]
-pub fn link(key: LinkKey, value: &[u8]) -> Result<Link<'_>, EngineError> {
+pub fn link(key: LinkKey, value: &[u8]) -> Result<Link<'_>> {
     let (head, data) = value.split_first_chunk::<LINK_HEAD>().ok_or_else(|| damaged("linktable", value))?;
     let [visible, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7] = *head;
     Ok(Link {
@@ -179,7 +179,7 @@ pub fn put_entry(value: &mut Vec<u8>, link: &Link<'_>) {
 /// # Errors
 /// The value is shorter than its head.
 #[inline]
-pub fn entry<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>, EngineError> {
+pub fn entry<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>> {
     let (version, data) = value.split_first_chunk::<ENTRY_HEAD>().ok_or_else(|| damaged("id1_type", value))?;
     Ok(Link {
         key: LinkKey { id1: number(key, 0), link_type: number(key, 8), id2: !number(key, 25) },
@@ -228,7 +228,7 @@ pub fn put_count_change(delta: &mut Delta, change: &LinkCount) {
 /// # Errors
 /// The value is shorter than it must be.
 #[inline]
-pub fn count(id1: u64, link_type: u64, value: &[u8]) -> Result<LinkCount, EngineError> {
+pub fn count(id1: u64, link_type: u64, value: &[u8]) -> Result<LinkCount> {
     match (be(value, 0), be(value, 8), be(value, 16)) {
         (Some(count), Some(time), Some(version)) => Ok(LinkCount {
             id1,

@@ -4,7 +4,7 @@
 
 use std::future::Future;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::StatementCounts;
 
 /// The type of every node.
@@ -136,11 +136,11 @@ pub type VisitLink<'a> = &'a mut dyn FnMut(&Link<'_>);
 pub type VisitCount<'a> = &'a mut dyn FnMut(&LinkCount);
 
 /// An operation's future answer.
-pub trait Answer<T>: Future<Output = Result<T, EngineError>> {}
-impl<T, F: Future<Output = Result<T, EngineError>>> Answer<T> for F {}
+pub trait Answer<T>: Future<Output = Result<T>> {}
+impl<T, F: Future<Output = Result<T>>> Answer<T> for F {}
 
 /// LinkBench's operations. Each is one transaction and undoes itself when it
-/// fails; after [`EngineError::Conflict`] it may be tried again.
+/// fails; after `EngineError::Conflict` it may be tried again.
 pub trait GraphStore: Send {
     /// Adds a node and returns its id from the store (`node.id` is ignored).
     fn add_node(&mut self, node: &Node<'_>) -> impl Answer<u64>;

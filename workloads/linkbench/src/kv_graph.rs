@@ -4,7 +4,7 @@
 //! index entries belong to their link and need none of their own.
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
@@ -45,7 +45,7 @@ enum End<T> {
 }
 
 /// Keeps the first error of a visitor, because visitors cannot return one.
-fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
+fn keep(first: &mut Option<EngineError>, result: Result<()>) {
     if let Err(error) = result
         && first.is_none()
     {
@@ -72,7 +72,7 @@ impl KvGraph {
     }
 
     /// Runs a transaction and undoes it when it fails.
-    fn transact<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<End<T>, EngineError>) -> Result<T, EngineError> {
+    fn transact<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<End<T>>) -> Result<T> {
         self.session.begin()?;
         let ended = body(self).and_then(|end| match end {
             End::Commit(answer) => self.session.commit().map(|()| answer),
@@ -86,7 +86,7 @@ impl KvGraph {
     }
 
     /// Inserts or overwrites a link within a transaction.
-    fn write_link(&mut self, link: &Link<'_>) -> Result<End<Written>, EngineError> {
+    fn write_link(&mut self, link: &Link<'_>) -> Result<End<Written>> {
         let key = encoding::link_key(link.key);
         let there = self.session.get_for_update(LINKS, &key, &mut self.value)?;
         let mut written =
@@ -119,7 +119,7 @@ impl KvGraph {
 
     /// Adds to a count, or inserts a missing one. Returns whether it inserted, unless the engine did not read the old
     /// count.
-    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<Option<bool>, EngineError> {
+    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<Option<bool>> {
         let key = encoding::count_key(link.id1, link.link_type);
         let new = LinkCount { id1: link.id1, link_type: link.link_type, count: change, time, version: 0 };
         if self.counts_unread {
@@ -141,7 +141,7 @@ impl KvGraph {
     }
 
     /// Hides a link within a transaction.
-    fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<End<bool>, EngineError> {
+    fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<End<bool>> {
         let bytes = encoding::link_key(key);
         if !self.session.get_for_update(LINKS, &bytes, &mut self.value)? {
             return Ok(End::Nothing(false));
@@ -166,9 +166,9 @@ impl KvGraph {
         space: usize,
         scan: Scan<'_>,
         pass_over: u64,
-        row: for<'a> fn(&[u8], &'a [u8]) -> Result<Link<'a>, EngineError>,
+        row: for<'a> fn(&[u8], &'a [u8]) -> Result<Link<'a>>,
         visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    ) -> Result<u64> {
         let (mut first, mut met) = (None, 0);
         self.session.scan(space, scan, &mut |key, value| {
             met += 1;
@@ -180,12 +180,12 @@ impl KvGraph {
     }
 }
 
-fn link_row<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>, EngineError> {
+fn link_row<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>> {
     encoding::link(encoding::link_of_key(key), value)
 }
 
 /// Loads a batch, and leaves no transaction behind when it fails.
-fn load(session: &mut dyn KvSession, batch: &Batch) -> Result<(), EngineError> {
+fn load(session: &mut dyn KvSession, batch: &Batch) -> Result<()> {
     let loaded = session.load(batch);
     if loaded.is_err() {
         // The first error is more useful than a second one.
@@ -200,7 +200,7 @@ fn size(limit: u64) -> usize {
 }
 
 impl GraphStore for KvGraph {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         let id = self.ids.next();
         self.transact(|graph| {
             encoding::put_node(&mut graph.out, node);
@@ -209,7 +209,7 @@ impl GraphStore for KvGraph {
         })
     }
 
-    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         let found = self.session.get(NODES, &encoding::node_key(id), &mut self.value)?;
         if found {
             visit(&encoding::node(id, &self.value)?);
@@ -217,7 +217,7 @@ impl GraphStore for KvGraph {
         Ok(found)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         let key = encoding::node_key(node.id);
         self.transact(|graph| {
             if !graph.session.get_for_update(NODES, &key, &mut graph.value)? {
@@ -231,7 +231,7 @@ impl GraphStore for KvGraph {
         })
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written> {
         let key = encoding::node_key(id);
         self.transact(|graph| {
             if !graph.session.get_for_update(NODES, &key, &mut graph.value)? {
@@ -243,32 +243,26 @@ impl GraphStore for KvGraph {
         })
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.transact(|graph| graph.write_link(link))
     }
 
-    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.transact(|graph| graph.write_link(link))
     }
 
-    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         self.transact(|graph| graph.hide_link(key, time))
     }
 
-    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         if !self.session.get(COUNTS, &encoding::count_key(id1, link_type), &mut self.value)? {
             return Ok(0);
         }
         Ok(encoding::count(id1, link_type, &self.value)?.count)
     }
 
-    async fn get_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        id2s: &[u64],
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
         if id2s.len() <= FEW {
             self.multi_get::<FEW>(id1, link_type, id2s, visit)
         } else {
@@ -276,7 +270,7 @@ impl GraphStore for KvGraph {
         }
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         if query.from_time > query.to_time {
             return Ok(0);
         }
@@ -298,7 +292,7 @@ impl KvGraph {
         link_type: u64,
         id2s: &[u64],
         visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    ) -> Result<u64> {
         let count = id2s.len().min(N);
         let mut keys = [[0; 24]; N];
         for (key, &id2) in keys.iter_mut().zip(id2s) {
@@ -338,7 +332,7 @@ impl GraphLoad for KvGraph {
         self.batch.push(COUNTS, &key, &encoding::count_value(count));
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         if self.batch.is_empty() {
             return Ok(());
         }
@@ -349,7 +343,7 @@ impl GraphLoad for KvGraph {
         self.batch.clear();
     }
 
-    async fn build_index(&mut self, range: IndexRange, rows: usize) -> Result<IndexStep, EngineError> {
+    async fn build_index(&mut self, range: IndexRange, rows: usize) -> Result<IndexStep> {
         let Self { session, out, batch, .. } = self;
         let (from, to) = (encoding::link_key(range.from), encoding::link_key(range.to));
         let (mut first, mut last, mut bytes) = (None, None, 0);
@@ -402,7 +396,7 @@ fn page_start(start: &mut [u8; 34], key: Option<&[u8]>) -> usize {
 }
 
 impl GraphScan for KvGraph {
-    async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64, EngineError> {
+    async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64> {
         let (mut start, key) = ([0; 34], after.map(encoding::node_key));
         let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
         let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
@@ -414,36 +408,21 @@ impl GraphScan for KvGraph {
         first.map_or(Ok(met), Err)
     }
 
-    async fn scan_links(
-        &mut self,
-        after: Option<LinkKey>,
-        limit: u64,
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let (mut start, key) = ([0; 34], after.map(encoding::link_key));
         let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
         let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
         self.visit_links(LINKS, scan, 0, link_row, visit)
     }
 
-    async fn scan_index(
-        &mut self,
-        after: Option<IndexKey>,
-        limit: u64,
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_index(&mut self, after: Option<IndexKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let (mut start, key) = ([0; 34], after.map(|entry| encoding::entry_key(&entry)));
         let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
         let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
         self.visit_links(INDEX, scan, 0, encoding::entry, visit)
     }
 
-    async fn scan_counts(
-        &mut self,
-        after: Option<(u64, u64)>,
-        limit: u64,
-        visit: VisitCount<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_counts(&mut self, after: Option<(u64, u64)>, limit: u64, visit: VisitCount<'_>) -> Result<u64> {
         let (mut start, key) = ([0; 34], after.map(|(id1, link_type)| encoding::count_key(id1, link_type)));
         let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
         let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, stream_seed};
 
@@ -250,7 +250,7 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
         self.drawn
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let mut retries = 0;
         while let Err(error) = self.graph.load_staged().await {
             self.retry.load("rows", &mut retries, error).await?;
@@ -315,7 +315,7 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
         (self.next.is_some() || self.advance()).then_some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let Some(from) = self.next else { return Ok(Op::default()) };
         let range = IndexRange { from, to: self.key(self.ids.1) };
         let mut retries = 0;

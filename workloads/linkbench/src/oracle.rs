@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::graph::{
     COUNT_BYTES, GraphStore, Link, LinkCount, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written, entry_bytes,
@@ -86,40 +86,40 @@ fn as_link(key: LinkKey, link: &OracleLink) -> Link<'_> {
 }
 
 impl GraphStore for Oracle {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         let id = self.next_id;
         self.put_node(&Node { id, ..*node });
         Ok(id)
     }
 
-    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         let Some(OracleNode { node_type, version, time, data }) = self.nodes.get(&id) else { return Ok(false) };
         visit(&Node { id, node_type: *node_type, version: *version, time: *time, data });
         Ok(true)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         let before = self.bytes();
         let Some(old) = self.nodes.get_mut(&node.id) else { return Ok(Written::NOTHING) };
         (old.version, old.time, old.data) = (node.version, node.time, node.data.to_vec());
         Ok(Written { there: true, growth: Some(self.bytes() - before) })
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written> {
         let before = self.bytes();
         let there = self.nodes.remove(&id).is_some();
         Ok(Written { there, growth: Some(self.bytes() - before) })
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         Ok(self.write_link(link))
     }
 
-    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         Ok(self.write_link(link))
     }
 
-    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         let Some(link) = self.links.get_mut(&key) else { return Ok(false) };
         if std::mem::replace(&mut link.visible, false) {
             self.change_count(key, -1, time);
@@ -127,17 +127,11 @@ impl GraphStore for Oracle {
         Ok(true)
     }
 
-    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         Ok(self.counts.get(&(id1, link_type)).map_or(0, |count| count.count))
     }
 
-    async fn get_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        id2s: &[u64],
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
         let mut met = 0;
         for &id2 in id2s {
             let key = LinkKey { link_type, id1, id2 };
@@ -149,7 +143,7 @@ impl GraphStore for Oracle {
         Ok(met)
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         let ListQuery { id1, link_type, from_time, to_time, offset, limit } = *query;
         let range = LinkKey { link_type, id1, id2: 0 }..=LinkKey { link_type, id1, id2: u64::MAX };
         let mut list: Vec<Link<'_>> = self

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_engine_api::acid::Found;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::{Entries, Noted, lost};
 
 use crate::graph::{GraphStore, LinkKey};
@@ -46,7 +46,7 @@ impl Rows {
 }
 
 /// The present state of a row.
-async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, EngineError> {
+async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark> {
     let mut mark = Mark::Absent;
     match place {
         RowKey::Link(LinkKey { link_type, id1, id2 }) => {
@@ -61,11 +61,7 @@ async fn mark(graph: &mut impl GraphStore, place: RowKey) -> Result<Mark, Engine
 
 /// Looks up every row that the ledger's clients wrote. It adds the rows found, and those that may be there, to
 /// `expected`; the tables are checked against it later.
-pub async fn recovered(
-    graph: &mut impl GraphStore,
-    entries: &Entries,
-    expected: &mut Expected,
-) -> Result<Found, EngineError> {
+pub async fn recovered(graph: &mut impl GraphStore, entries: &Entries, expected: &mut Expected) -> Result<Found> {
     let rows = Rows::new(entries);
     let mut found = Found { acknowledged: entries.acknowledged.len() as u64, ..Found::default() };
     for (place, writes) in &rows.writes {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::SeedableRng;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Chance, Mix, Random, Retry, client_seed, stream_seed};
 
@@ -110,7 +110,7 @@ impl<G: GraphStore> Requests<G> {
     }
 
     /// Performs the drawn operation once; returns the rows it read or wrote.
-    async fn attempt(&mut self) -> Result<u64, EngineError> {
+    async fn attempt(&mut self) -> Result<u64> {
         let Self { writer, data, now_ms, .. } = self;
         let Drawn { kind, id1, link_type, id2, .. } = self.drawn;
         let key = LinkKey { link_type, id1, id2 };
@@ -133,7 +133,7 @@ impl<G: GraphStore> Requests<G> {
     }
 
     /// Lists, and remembers where a full list ended.
-    async fn list(&mut self) -> Result<u64, EngineError> {
+    async fn list(&mut self) -> Result<u64> {
         let Drawn { id1, link_type, tail, .. } = self.drawn;
         let query = ListQuery {
             id1,
@@ -193,7 +193,7 @@ impl<G: GraphStore> Worker for Requests<G> {
         Some(kind as OpKind)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let mut retries = 0;
         loop {
             match self.attempt().await {

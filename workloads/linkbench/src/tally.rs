@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::workload::State;
 use rumba_workload_kit::ledger::{Account, Entry, Ledger};
 
@@ -93,7 +93,7 @@ impl Tallies {
     ///
     /// # Errors
     /// The name of one that is missing; nothing is added then.
-    pub fn restore(&self, state: &State) -> Result<(), EngineError> {
+    pub fn restore(&self, state: &State) -> Result<()> {
         self.ledger.restore(state)
     }
 }
@@ -122,7 +122,7 @@ impl Tally {
     /// # Errors
     /// The file cannot be written.
     #[inline]
-    pub fn begin(&mut self, write: Write, entry: impl FnOnce() -> Entry) -> Result<(), EngineError> {
+    pub fn begin(&mut self, write: Write, entry: impl FnOnce() -> Entry) -> Result<()> {
         let doubt = match write {
             Write::PutLink => Some(Of::LinkAddsInDoubt as usize),
             Write::AddNode => Some(Of::NodeAddsInDoubt as usize),
@@ -140,9 +140,9 @@ impl Tally {
     #[inline]
     pub fn end<T, Complete: FnOnce(&mut Entry)>(
         &mut self,
-        result: Result<T, EngineError>,
+        result: Result<T>,
         done: impl FnOnce(&T) -> Option<Complete>,
-    ) -> Result<T, EngineError> {
+    ) -> Result<T> {
         let result = self.account.settle(result)?;
         match done(&result) {
             Some(complete) => self.account.acknowledge(complete)?,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::RowCount;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
@@ -118,13 +118,13 @@ impl Merge {
     }
 
     /// Reads until the head of every stream is complete.
-    async fn fill(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
+    async fn fill(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         self.fill_links(graph).await?;
         self.fill_entries(graph).await?;
         self.fill_counts(graph).await
     }
 
-    async fn fill_links(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
+    async fn fill_links(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         for (link_type, links) in self.known.clone().zip(&mut self.links) {
             while links.wants_page() {
                 links.turn();
@@ -144,7 +144,7 @@ impl Merge {
         Ok(())
     }
 
-    async fn fill_entries(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
+    async fn fill_entries(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         let Self { known, entries, types, .. } = self;
         while entries.wants_page() {
             entries.turn();
@@ -165,7 +165,7 @@ impl Merge {
         Ok(())
     }
 
-    async fn fill_counts(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
+    async fn fill_counts(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         let Self { known, counts, types, .. } = self;
         while counts.wants_page() {
             counts.turn();
@@ -226,7 +226,7 @@ pub struct Expected {
 ///
 /// # Errors
 /// Any error of the engine; a value too short to be decoded.
-pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<Vec<Check>, EngineError> {
+pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<Vec<Check>> {
     let [node_rows, node_content] = rows::nodes(graph, &expected.nodes).await?;
     let (found, [counts, entries, types]) = tables(graph, LINK_TYPE..LINK_TYPE + expected.link_types).await?;
     let link_rows = expected.links.check("the links are as many as loaded and inserted", found);
@@ -235,7 +235,7 @@ pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<V
 
 /// Checks that all tables of links agree, and that no row has a link type that was never written; the number of links
 /// with it.
-async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [Check; 3]), EngineError> {
+async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [Check; 3])> {
     let mut found = 0;
     let mut counts = Check::new("every count equals its visible links");
     let mut entries = Check::new("the index entries of every id equal its links");
@@ -268,7 +268,7 @@ async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [
 }
 
 /// Looks for links of types before and after the known ones: the merge does not see them.
-async fn links_beyond(graph: &mut impl GraphScan, known: &Range<u64>, types: &mut Check) -> Result<(), EngineError> {
+async fn links_beyond(graph: &mut impl GraphScan, known: &Range<u64>, types: &mut Check) -> Result<()> {
     let beyond = LinkKey { link_type: known.end - 1, id1: u64::MAX >> 1, id2: u64::MAX >> 1 };
     for after in [None, Some(beyond)] {
         graph

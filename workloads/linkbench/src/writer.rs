@@ -1,6 +1,6 @@
 //! A graph whose clients' writes are in the ledger.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::{self, Entry, Noted, entry_of, numbers_of};
 
 use crate::graph::{GraphStore, Link, LinkKey, Node, Written};
@@ -95,21 +95,17 @@ impl<G: GraphStore> Writer<G> {
         Self { graph, tally }
     }
 
-    fn begin(&mut self, write: Write, place: RowKey, mark: impl FnOnce() -> Mark) -> Result<(), EngineError> {
+    fn begin(&mut self, write: Write, place: RowKey, mark: impl FnOnce() -> Mark) -> Result<()> {
         self.tally.begin(write, || entry(place, mark()))
     }
 
     /// Ends a write to a row that it changes only if the row was there.
-    fn end_change<T>(
-        &mut self,
-        result: Result<T, EngineError>,
-        was_there: impl Fn(&T) -> bool,
-    ) -> Result<T, EngineError> {
+    fn end_change<T>(&mut self, result: Result<T>, was_there: impl Fn(&T) -> bool) -> Result<T> {
         self.tally.end(result, |written| was_there(written).then_some(|_: &mut Entry| ()))
     }
 
     /// A link is written whether it existed or not.
-    fn end_put(&mut self, put: Result<Written, EngineError>, payload: usize) -> Result<Written, EngineError> {
+    fn end_put(&mut self, put: Result<Written>, payload: usize) -> Result<Written> {
         let written = self.tally.end(put, |written| {
             let is_new = u32::from(!written.there);
             Some(move |entry: &mut Entry| entry[IS_NEW] = is_new)
@@ -118,25 +114,25 @@ impl<G: GraphStore> Writer<G> {
         Ok(written)
     }
 
-    pub async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    pub async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.begin(Write::PutLink, RowKey::Link(link.key), || Mark::of_link(link))?;
         let added = self.graph.add_link(link).await;
         self.end_put(added, link.data.len())
     }
 
-    pub async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    pub async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.begin(Write::PutLink, RowKey::Link(link.key), || Mark::of_link(link))?;
         let updated = self.graph.update_link(link).await;
         self.end_put(updated, link.data.len())
     }
 
-    pub async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    pub async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         self.begin(Write::HideLink, RowKey::Link(key), || Mark::Hidden)?;
         let hidden = self.graph.delete_link(key, time).await;
         self.end_change(hidden, |was_there| *was_there)
     }
 
-    pub async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    pub async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         // The store chooses the id.
         self.begin(Write::AddNode, RowKey::Node(0), || Mark::of_node(node))?;
         let added = self.graph.add_node(node).await;
@@ -150,7 +146,7 @@ impl<G: GraphStore> Writer<G> {
         Ok(id)
     }
 
-    pub async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    pub async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         self.begin(Write::UpdateNode, RowKey::Node(node.id), || Mark::of_node(node))?;
         let updated = self.graph.update_node(node).await;
         let written = self.end_change(updated, |written| written.there)?;
@@ -158,7 +154,7 @@ impl<G: GraphStore> Writer<G> {
         Ok(written)
     }
 
-    pub async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    pub async fn delete_node(&mut self, id: u64) -> Result<Written> {
         self.begin(Write::DeleteNode, RowKey::Node(id), || Mark::Absent)?;
         let deleted = self.graph.delete_node(id).await;
         let written = self.end_change(deleted, |written| written.there)?;

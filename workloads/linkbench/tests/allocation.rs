@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_engine_api::worker::Client;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
@@ -24,42 +24,42 @@ static ALLOCATOR: Counting = Counting;
 struct Zeros;
 
 impl KvSession for Zeros {
-    fn get(&mut self, _: SpaceId, _: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, _: SpaceId, _: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         value.resize(128, 0);
         Ok(true)
     }
 
-    fn scan(&mut self, _: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
+    fn scan(&mut self, _: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         (0..4).for_each(|_| visit(scan.from, &[0; 128]));
         Ok(4)
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.get(space, key, value)
     }
 
-    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         Ok(())
     }
 
-    fn load(&mut self, _: &Batch) -> Result<(), EngineError> {
+    fn load(&mut self, _: &Batch) -> Result<()> {
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::{Client, Pace};
 
 use crate::counters::Counters;
@@ -92,7 +92,7 @@ impl ScriptClient {
 }
 
 impl Client for ScriptClient {
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         let mut work = self.begin(pace);
         Box::pin(poll_fn(move |context| work(context).map_err(EngineError::from)))
     }

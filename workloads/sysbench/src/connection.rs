@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr::{null, null_mut};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
@@ -332,7 +332,7 @@ impl Connection {
 
     /// Waits for the answer to the submitted statement.
     #[inline]
-    fn answered(&mut self, submitted: Result<(), EngineError>, call: &'static str, sql: &[u8]) -> Outcome {
+    fn answered(&mut self, submitted: Result<()>, call: &'static str, sql: &[u8]) -> Outcome {
         let client = self.client();
         let Some(session) = &mut self.session else { return Outcome::Failed };
         let (rows, raw_rows) = (&mut self.rows, &mut self.raw_rows);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rumba_engine_api::conflict::tried_again;
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::Answer;
 use rumba_engine_api::worker::{Op, OpKind, Pace};
 
@@ -162,11 +162,11 @@ impl ClientContext {
     /// # Errors
     /// The load must end.
     #[inline]
-    pub(crate) fn statement_begins(&self) -> Result<(), EngineError> {
+    pub(crate) fn statement_begins(&self) -> Result<()> {
         if self.is_load.get() { self.load_begins() } else { Ok(()) }
     }
 
-    fn load_begins(&self) -> Result<(), EngineError> {
+    fn load_begins(&self) -> Result<()> {
         let Some(mut pace) = self.pace.get() else { return Ok(()) };
         // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
         let pace = unsafe { pace.as_mut() };

@@ -1,7 +1,7 @@
 //! Statements that look for rows by their ids and find none. Some servers number rows with gaps: with
 //! `auto_increment_increment` of 3 two thirds of the statements find nothing, which is fast and no measurement.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Answer, SqlSession};
 use rumba_engine_api::worker::block_on;
 
@@ -35,7 +35,7 @@ impl Ids {
     ///
     /// # Errors
     /// Any error of the engine, for example that there is no such table.
-    pub fn read(session: &mut dyn SqlSession) -> Result<Option<Self>, EngineError> {
+    pub fn read(session: &mut dyn SqlSession) -> Result<Option<Self>> {
         let statement = session.prepare("SELECT MIN(id), MAX(id) FROM sbtest1")?;
         session.submit(statement, &[])?;
         let mut ids = None;

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell, RefMut, UnsafeCell};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::connection::{Connection, DriverHead};
 use crate::context::ClientContext;
@@ -107,10 +107,7 @@ impl Handles {
     }
 
     /// Makes a call for keys and values. After a conflict, the transaction is rolled back.
-    pub(crate) fn key_values_call(
-        &self,
-        call: impl FnOnce(&mut KeyValues, &ClientContext) -> Result<bool, EngineError>,
-    ) -> Found {
+    pub(crate) fn key_values_call(&self, call: impl FnOnce(&mut KeyValues, &ClientContext) -> Result<bool>) -> Found {
         let slot = self.key_values();
         let Some(open) = &mut slot.open else { return Found::Failed };
         match call(open, &self.context) {

@@ -3,7 +3,7 @@
 pub use crate::cli::log::Rank;
 pub use crate::cli::options::{DRIVERS, Driver};
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 
 /// The remedy for a statement's error.
@@ -32,13 +32,13 @@ pub trait Host: Send + Sync {
 
     /// A connection for a client that has made `turn` others before. If there are several servers, each turn uses the
     /// next. A reconnect keeps its turn.
-    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError>;
+    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>>;
 
     /// A client's session for keys and values.
     ///
     /// # Errors
     /// There is none.
-    fn key_values(&self, _client: u32) -> Result<Session, EngineError> {
+    fn key_values(&self, _client: u32) -> Result<Session> {
         Err(EngineError::failed("rumba.kv", "this run has no keys and values; run the script by `rumba run lua`"))
     }
 

@@ -6,7 +6,7 @@
 mod table;
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 
 use crate::context::ClientContext;
@@ -79,7 +79,7 @@ impl KeyValues {
     ///
     /// # Errors
     /// A session of another kind, or a statement that the engine refuses.
-    pub(crate) fn new(session: Session) -> Result<Self, EngineError> {
+    pub(crate) fn new(session: Session) -> Result<Self> {
         let store = match session {
             Session::Kv(session) => Store::Kv(session),
             Session::Sql(session) => Store::Sql(Table::new(session)?),
@@ -100,7 +100,7 @@ impl KeyValues {
     }
 
     /// Reads a value; false if the key is absent. A transaction may read for update.
-    pub(crate) fn get(&mut self, client: &ClientContext, key: &[u8], for_update: bool) -> Result<bool, EngineError> {
+    pub(crate) fn get(&mut self, client: &ClientContext, key: &[u8], for_update: bool) -> Result<bool> {
         self.flush(client)?;
         client.count(Counter::Read);
         let for_update = for_update && self.is_in_transaction;
@@ -112,7 +112,7 @@ impl KeyValues {
     }
 
     /// Finds at most `limit` entries from a key on; returns their number.
-    pub(crate) fn scan(&mut self, client: &ClientContext, from: &[u8], limit: usize) -> Result<usize, EngineError> {
+    pub(crate) fn scan(&mut self, client: &ClientContext, from: &[u8], limit: usize) -> Result<usize> {
         self.flush(client)?;
         client.count(Counter::Read);
         self.found.clear();
@@ -125,7 +125,7 @@ impl KeyValues {
     }
 
     /// Inserts or replaces. A load collects its rows.
-    pub(crate) fn put(&mut self, client: &ClientContext, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub(crate) fn put(&mut self, client: &ClientContext, key: &[u8], value: &[u8]) -> Result<()> {
         if client.is_load() {
             self.batch.push(SPACE, key, value);
             self.batch_bytes += key.len() + value.len();
@@ -140,7 +140,7 @@ impl KeyValues {
     }
 
     /// Removes a key that may be absent.
-    pub(crate) fn delete(&mut self, client: &ClientContext, key: &[u8]) -> Result<(), EngineError> {
+    pub(crate) fn delete(&mut self, client: &ClientContext, key: &[u8]) -> Result<()> {
         self.flush(client)?;
         client.count(Counter::Write);
         self.write(client, |store| match store {
@@ -150,11 +150,7 @@ impl KeyValues {
     }
 
     /// A write, in the transaction under way or in its own. Without a transaction, an SQL statement is one itself.
-    fn write(
-        &mut self,
-        client: &ClientContext,
-        write: impl FnOnce(&mut Store) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
+    fn write(&mut self, client: &ClientContext, write: impl FnOnce(&mut Store) -> Result<()>) -> Result<()> {
         if self.is_in_transaction || matches!(self.store, Store::Sql(_)) {
             return write(&mut self.store);
         }
@@ -164,7 +160,7 @@ impl KeyValues {
     }
 
     /// Begins a transaction.
-    pub(crate) fn begin(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(crate) fn begin(&mut self, client: &ClientContext) -> Result<()> {
         if client.is_load() {
             let words = "`prepare` loads rows in batches, without transactions: call kv:put alone there";
             return Err(EngineError::failed(FAILED, words));
@@ -179,7 +175,7 @@ impl KeyValues {
     }
 
     /// Commits the transaction.
-    pub(crate) fn commit(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(crate) fn commit(&mut self, client: &ClientContext) -> Result<()> {
         client.count(Counter::Other);
         let committed = match &mut self.store {
             Store::Kv(session) => session.commit(),
@@ -190,7 +186,7 @@ impl KeyValues {
     }
 
     /// Undoes the transaction, if there is one.
-    pub(crate) fn rollback(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(crate) fn rollback(&mut self, client: &ClientContext) -> Result<()> {
         if !std::mem::take(&mut self.is_in_transaction) {
             return Ok(());
         }
@@ -202,7 +198,7 @@ impl KeyValues {
     }
 
     /// Loads the collected rows, as one operation of the load.
-    pub(crate) fn flush(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(crate) fn flush(&mut self, client: &ClientContext) -> Result<()> {
         if self.batch.is_empty() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
 use crate::context::ClientContext;
@@ -83,7 +83,7 @@ impl RowLoad {
     ///
     /// # Errors
     /// The engine's error, about these rows or the earlier ones.
-    pub(crate) fn send(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
+    pub(crate) fn send(&mut self, client: &ClientContext) -> Result<Option<Answer>> {
         let before = self.settle(client)?;
         if self.values.is_empty() {
             return Ok(before);
@@ -129,7 +129,7 @@ impl RowLoad {
     }
 
     /// Waits for the answer that is still to come.
-    fn settle(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
+    fn settle(&mut self, client: &ClientContext) -> Result<Option<Answer>> {
         if !std::mem::take(&mut self.is_owed) {
             return Ok(None);
         }
@@ -167,7 +167,7 @@ impl RowLoad {
     ///
     /// # Errors
     /// The engine's error, or that the last row is incomplete; the load is given up then.
-    pub(crate) fn finish(&mut self, client: &ClientContext) -> Result<Option<Answer>, EngineError> {
+    pub(crate) fn finish(&mut self, client: &ClientContext) -> Result<Option<Answer>> {
         let sent = match self.values.len().is_multiple_of(self.columns) {
             true => self.send(client),
             false => Err(EngineError::failed("load_rows_done", "the last row is not whole")),
@@ -184,7 +184,7 @@ impl RowLoad {
     }
 }
 
-fn took(client: &ClientContext, answer: Result<Answer, EngineError>) -> Result<Option<Answer>, EngineError> {
+fn took(client: &ClientContext, answer: Result<Answer>) -> Result<Option<Answer>> {
     let answer = answer?;
     client.statement_done(answer.affected, true);
     Ok(Some(answer))

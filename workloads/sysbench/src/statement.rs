@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_int;
 use std::slice::from_raw_parts;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, ParamType, SqlSession, Statement};
 
 use crate::marks::{has_any, numbered};
@@ -67,7 +67,7 @@ impl<Owner> BoundStatement<Owner> {
     }
 
     /// Prepares the statement, for the first time or again, with the types known so far.
-    pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
+    pub(crate) fn prepare(&mut self, session: &mut dyn SqlSession) -> Result<()> {
         let text = worded(session.dialect(), &self.sql);
         let prepared = session.prepare_declared(&text, &self.declared)?;
         (self.statement, self.rereads, self.awaits_types) = (Some(prepared), session.rereads(prepared), false);
@@ -111,7 +111,7 @@ pub(crate) enum Opened {
 
 /// Prepares a script's text. As in sysbench, PostgreSQL receives a statement with parameters only once their types are
 /// bound. For example, `abs(?)` needs a type, and a number may exceed the range of the column that it is compared with.
-pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Opened, EngineError> {
+pub(crate) fn prepare(session: &mut dyn SqlSession, sql: &[u8]) -> Result<Opened> {
     let dialect = session.dialect();
     if dialect == Dialect::PostgreSql && has_any(sql) {
         return Ok(Opened::AwaitsTypes);

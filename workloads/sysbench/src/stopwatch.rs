@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::cli::report::{Latency, StatementTimes, ThreadTimes};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Param, ParamType, SqlSession, Statement, Visit};
 
 /// The times of the sessions that it wraps.
@@ -74,7 +74,7 @@ struct Timed {
 }
 
 impl Timed {
-    fn begun(&mut self, at: Instant, submitted: Result<(), EngineError>) -> Result<(), EngineError> {
+    fn begun(&mut self, at: Instant, submitted: Result<()>) -> Result<()> {
         match &submitted {
             Ok(()) => self.submitted.push_back(at),
             Err(error) => self.forget_after(error),
@@ -82,7 +82,7 @@ impl Timed {
         submitted
     }
 
-    fn ended(&mut self, answered: &Result<Answer, EngineError>) {
+    fn ended(&mut self, answered: &Result<Answer>) {
         let (now, first_row) = (Instant::now(), self.first_row.take());
         if let Some(at) = self.submitted.pop_front() {
             let mut spent = lock(&self.spent);
@@ -107,51 +107,51 @@ impl Timed {
 impl SqlSession for Timed {
     rumba_engine_api::forward_sql_properties!(session);
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.session.prepare(sql)
     }
 
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.session.prepare_bytes(sql)
     }
 
-    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement> {
         self.session.prepare_declared(sql, types)
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.session.prepare_rows(table, columns)
     }
 
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         let at = Instant::now();
         let submitted = self.session.submit(statement, params);
         self.begun(at, submitted)
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         let at = Instant::now();
         let submitted = self.session.submit_rows(rows, values);
         self.begun(at, submitted)
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         let at = Instant::now();
         let submitted = self.session.submit_text(sql);
         self.begun(at, submitted)
     }
 
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         let at = Instant::now();
         let submitted = self.session.submit_bytes(sql);
         self.begun(at, submitted)
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         self.session.close(statement)
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         let first_row = &mut self.first_row;
         let polled = self.session.poll_answer(context, &mut |row| {
             first_row.get_or_insert_with(Instant::now);
@@ -163,7 +163,7 @@ impl SqlSession for Timed {
         polled
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.session.run(sql)
     }
 }

@@ -1,6 +1,6 @@
 //! An actor performs transactions and tallies the answers.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::draw::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
 use crate::entry::{Done, Write};
@@ -22,7 +22,7 @@ impl<S: Store> Actor<S> {
     }
 
     /// Performs an input once; returns the number of rows read or written.
-    pub async fn perform(&mut self, input: &Input) -> Result<u64, EngineError> {
+    pub async fn perform(&mut self, input: &Input) -> Result<u64> {
         match input {
             Input::NewOrder(order) => {
                 let is_rolled_back = self.new_order(order).await? == Ordered::RolledBack;
@@ -39,7 +39,7 @@ impl<S: Store> Actor<S> {
         }
     }
 
-    pub async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    pub async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered> {
         self.tally.begins(Write::Order)?;
         let ordered = self.store.new_order(order).await;
         let done = match ordered {
@@ -49,30 +49,30 @@ impl<S: Store> Actor<S> {
         self.ended(ordered, done)
     }
 
-    pub async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    pub async fn payment(&mut self, payment: &Payment) -> Result<Paid> {
         self.tally.begins(Write::Payment)?;
         let paid = self.store.payment(payment).await;
         let done = paid.as_ref().ok().map(|paid| Done::Payment(payment, paid.customer));
         self.ended(paid, done)
     }
 
-    pub async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    pub async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered> {
         self.tally.begins(Write::Delivery)?;
         let delivered = self.store.delivery(delivery).await;
         let done = delivered.as_ref().ok().map(|delivered| Done::Delivery(delivery, *delivered));
         self.ended(delivered, done)
     }
 
-    pub async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    pub async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status> {
         self.store.order_status(requested).await
     }
 
-    pub async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+    pub async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64> {
         self.store.stock_level(requested).await
     }
 
     /// Tallies a known outcome; an unknown one stays in doubt.
-    fn ended<T>(&mut self, result: Result<T, EngineError>, done: Option<Done<'_>>) -> Result<T, EngineError> {
+    fn ended<T>(&mut self, result: Result<T>, done: Option<Done<'_>>) -> Result<T> {
         if !matches!(result, Err(EngineError::CutOff(_) | EngineError::Lost(_))) {
             self.tally.ended(done)?;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rumba_engine_api::acid::Acid;
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, MostClients, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::rate::Rate;
 use rumba_engine_api::setting::{SettingError, Settings};
@@ -123,7 +123,7 @@ impl TpcCBound {
         (number, hurry): (u32, Pacing),
         seed: u64,
         tally: Tally,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    ) -> Result<Box<dyn Client>> {
         let config = &self.config;
         let set = DataSet::of_client(at.client, config.sets);
         Ok(match session {
@@ -223,7 +223,7 @@ impl Bound for TpcCBound {
         conditions
     }
 
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, session: &mut Session) -> Result<()> {
         match session {
             Session::Sql(session) => {
                 // Known now, and not after the load.
@@ -234,13 +234,7 @@ impl Bound for TpcCBound {
         }
     }
 
-    fn loader(
-        &self,
-        stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         let loader = match session {
             Session::Sql(session) => Loader::Sql(SqlLoader::new(session, self.config.sets)?),
             Session::Kv(session) => Loader::Kv(KvLoader::new(session)),
@@ -264,7 +258,7 @@ impl Bound for TpcCBound {
         state
     }
 
-    fn restore(&self, state: &State) -> Result<(), EngineError> {
+    fn restore(&self, state: &State) -> Result<()> {
         let clients = number_in(state, CLIENTS)?;
         self.tallies.restore(state)?;
         // A process that restores its own state already has as many clients.
@@ -272,12 +266,12 @@ impl Bound for TpcCBound {
         Ok(())
     }
 
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         let tally = self.tallies.open(DataSet::of_client(at.client, self.config.sets));
         self.client_with(session, at, (self.opened.fetch_add(1, Relaxed), Pacing::AsRequested), seed, tally)
     }
 
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, session: Session) -> Result<Vec<Check>> {
         let (scale, sums) = (&self.config.scale, self.tallies.sums());
         match session {
             Session::Sql(session) => proof::verify(&mut sql::SqlRowReader::new(session), scale, sums),

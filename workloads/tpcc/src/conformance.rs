@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use rand::SeedableRng;
 use rumba_engine_api::engine::{Family, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::worker::{ClientAddress, Worker, block_on};
 use rumba_workload_kit::{Random, conformance};
@@ -79,7 +79,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
     }
 }
 
-fn load(loader: Loader, config: &Config, seed: u64) -> Result<(), EngineError> {
+fn load(loader: Loader, config: &Config, seed: u64) -> Result<()> {
     let alone = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let mut loader = RowLoader::new(loader, config, Arc::<Progress>::default(), alone, seed);
     while loader.draw().is_some() {
@@ -119,7 +119,7 @@ fn run<S: Store>(
     Ok(())
 }
 
-fn differs<T: PartialEq + Debug>(answer: Result<T, EngineError>, expected: T) -> Option<String> {
+fn differs<T: PartialEq + Debug>(answer: Result<T>, expected: T) -> Option<String> {
     match answer {
         Ok(answer) if answer == expected => None,
         Ok(answer) => Some(format!("it answers {answer:?}, the oracle {expected:?}")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use rand::SeedableRng;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_engine_api::value::DateTime;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
@@ -72,7 +72,7 @@ pub enum Loader {
 
 impl Loader {
     /// Loads the staged rows, all or none.
-    async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
+    async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<()> {
         match self {
             Loader::Sql(loader) => loader.load(set, stage).await,
             Loader::Kv(loader) => loader.load(set, stage),
@@ -96,7 +96,7 @@ impl Loader {
     }
 
     /// Makes the index of a number.
-    async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+    async fn build_index(&mut self, number: usize) -> Result<()> {
         match self {
             Loader::Sql(loader) => loader.build_index(number).await,
             Loader::Kv(_) => Ok(()),
@@ -160,7 +160,7 @@ impl Worker for RowLoader {
         self.staged.map(|(_, chunk, _)| chunk.kind())
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let Some((set, _, rows)) = self.staged else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.loader.load(set, &self.stage).await {
@@ -202,7 +202,7 @@ impl Worker for IndexLoader {
         self.index.map(|_| 0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let Some(index) = self.index else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.loader.build_index(index).await {

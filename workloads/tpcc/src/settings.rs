@@ -1,6 +1,6 @@
 //! The settings of TPC-C.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value, info};
 use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::workload::Test;
@@ -71,7 +71,7 @@ impl Style {
     ///
     /// # Errors
     /// It cannot run several statements in one round trip.
-    pub fn prepare(self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
+    pub fn prepare(self, session: &mut dyn SqlSession) -> Result<()> {
         if self != Style::Grouped || session.group_statements() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Points where a test of clause 3 can make a transaction pause or end differently. Clients of the mix only check an
 //! empty option.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// A place in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Stops {
     }
 
     /// The outcome of a transaction that would be committed.
-    pub fn end<T>(&mut self, done: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub fn end<T>(&mut self, done: Result<T>) -> Result<T> {
         let word = self.0.as_mut().filter(|_| done.is_ok()).map(|stop| stop(Point::End, 0));
         if word == Some(Word::RollBack) { Err(rolled_back()) } else { done }
     }

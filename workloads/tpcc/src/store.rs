@@ -1,6 +1,6 @@
 //! The operations of a database on a transaction's input: the port, with an adapter for each family.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::StatementCounts;
 
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
@@ -64,22 +64,22 @@ impl Delivered {
 }
 
 /// The transactions of clause 2, each complete. After an error, a transaction leaves no trace, except after
-/// [`EngineError::CutOff`], when that is unknown.
+/// `EngineError::CutOff`, when that is unknown.
 pub trait Store {
     /// Orders 5 to 15 items (2.4).
-    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError>;
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered>;
 
     /// Takes a customer's payment (2.5).
-    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError>;
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid>;
 
     /// Reports a customer's last order (2.6).
-    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError>;
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status>;
 
     /// Delivers the oldest order of each district of a warehouse (2.7).
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError>;
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered>;
 
     /// The number of a district's recently sold items that are low in stock (2.8).
-    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError>;
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64>;
 
     /// The statements since this was last called.
     fn statements(&mut self) -> StatementCounts {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::workload::State;
 use rumba_workload_kit::ledger::{Account, Entry, Ledger};
 
@@ -86,7 +86,7 @@ impl Tallies {
     ///
     /// # Errors
     /// The name of one that is missing.
-    pub fn restore(&self, state: &State) -> Result<(), EngineError> {
+    pub fn restore(&self, state: &State) -> Result<()> {
         self.sets.iter().try_for_each(|ledger| ledger.restore(state))
     }
 }
@@ -106,7 +106,7 @@ impl Tally {
     ///
     /// # Errors
     /// The ledger's file cannot be written.
-    pub fn begins(&mut self, write: Write) -> Result<(), EngineError> {
+    pub fn begins(&mut self, write: Write) -> Result<()> {
         let doubt = match write {
             Write::Order => Of::OrdersInDoubt,
             Write::Payment => Of::PaymentsInDoubt,
@@ -120,7 +120,7 @@ impl Tally {
     ///
     /// # Errors
     /// The ledger's file cannot be written.
-    pub fn ended(&mut self, done: Option<Done<'_>>) -> Result<(), EngineError> {
+    pub fn ended(&mut self, done: Option<Done<'_>>) -> Result<()> {
         let Some(done) = done else { return self.account.undo() };
         match &done {
             Done::Order(order, _) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
@@ -87,7 +87,7 @@ impl<S: Store> Worker for Terminal<S> {
         self.thoughts.as_ref().map_or(Duration::ZERO, ThinkTime::pause)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let Some(mut input) = self.input.take() else { return Ok(Op::default()) };
         // It was drawn before the terminal's think time, or before it waited for its arrival.
         input.enter(now());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rumba_engine_api::acid::{Acid, Found, Sessions};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress};
@@ -75,7 +75,7 @@ impl YcsbBound {
         at: ClientAddress,
         seed: u64,
         file: Option<&Arc<File>>,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    ) -> Result<Box<dyn Client>> {
         let (config, tally) = (&self.config, self.tallies.client(file, at.client));
         Ok(match session {
             Session::Kv(session) => self.stream(self.kv(session), at, seed, tally),
@@ -85,12 +85,7 @@ impl YcsbBound {
     }
 
     /// Checks all data that a session shows; after a kill, with the findings of the ledger's file.
-    fn prove(
-        &self,
-        session: Session,
-        expected: &Expected<'_>,
-        left: Option<&mut RecoveryCheck>,
-    ) -> Result<Vec<Check>, EngineError> {
+    fn prove(&self, session: Session, expected: &Expected<'_>, left: Option<&mut RecoveryCheck>) -> Result<Vec<Check>> {
         match session {
             Session::Kv(session) => verify(&mut self.kv(session), expected, left),
             Session::Sql(session) => verify(&mut SqlInspector::new(session)?, expected, left),
@@ -141,7 +136,7 @@ impl Bound for YcsbBound {
         conditions(&self.config)
     }
 
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, session: &mut Session) -> Result<()> {
         match session {
             Session::Kv(_) => Ok(()),
             Session::Sql(session) => {
@@ -152,13 +147,7 @@ impl Bound for YcsbBound {
         }
     }
 
-    fn loader(
-        &self,
-        _stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, _stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         let (config, progress, tally) = (self.config.clone(), self.progress.clone(), self.tallies.loader());
         Ok(match session {
             Session::Kv(session) => Box::new(Loader::new(self.kv(session), config, progress, tally, at, seed)),
@@ -183,18 +172,18 @@ impl Bound for YcsbBound {
         state
     }
 
-    fn restore(&self, state: &State) -> Result<(), EngineError> {
+    fn restore(&self, state: &State) -> Result<()> {
         let next = number_in(state, NEXT_RECORD)?;
         self.tallies.restore(state)?;
         self.inserted.set(next);
         Ok(())
     }
 
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         self.client_with(session, at, seed, None)
     }
 
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, session: Session) -> Result<Vec<Check>> {
         let next_record = Some(self.inserted.next());
         self.prove(session, &Expected { config: &self.config, tallies: &self.tallies, next_record }, None)
     }
@@ -207,17 +196,11 @@ impl Bound for YcsbBound {
 /// Only one promise of transactions is checked: an acknowledged write survives. Isolation has no test, because each
 /// operation affects one record.
 impl Acid for YcsbBound {
-    fn recorded(
-        &self,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-        ledger: &Arc<File>,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn recorded(&self, session: Session, at: ClientAddress, seed: u64, ledger: &Arc<File>) -> Result<Box<dyn Client>> {
         self.client_with(session, at, seed, Some(ledger))
     }
 
-    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError> {
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found> {
         let mut left = RecoveryCheck::new(&Entries::read(ledger)?, self.tallies.first_writer(), self.config.keys);
         let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: None };
         let checks = self.prove(sessions()?, &expected, Some(&mut left))?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rand::SeedableRng;
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::worker::block_on;
 use rumba_workload_kit::conformance::{documents, kv, sql};
@@ -79,7 +79,7 @@ fn values(random: &mut Random, fields: Range<usize>) -> Values {
     values
 }
 
-fn load(loader: &mut impl Load, oracle: &mut Oracle, seed: u64) -> Result<(), EngineError> {
+fn load(loader: &mut impl Load, oracle: &mut Oracle, seed: u64) -> Result<()> {
     let mut random = Random::seed_from_u64(seed);
     for batch in 0..2 {
         loader.clear_staged();
@@ -127,7 +127,7 @@ struct StepOutcome {
     fields: Vec<(usize, String)>,
 }
 
-fn apply(store: &mut impl Store, step: &Step) -> Result<StepOutcome, EngineError> {
+fn apply(store: &mut impl Store, step: &Step) -> Result<StepOutcome> {
     let mut reported = StepOutcome::default();
     let fields = &mut reported.fields;
     let visit: VisitField<'_> =

@@ -4,7 +4,7 @@
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Malformed, Value};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::{StatementCounts, block_on};
 use rumba_workload_kit::CountedDocuments;
 
@@ -48,7 +48,7 @@ fn broken(document: Document<'_>, error: Malformed) -> EngineError {
 }
 
 /// Visits the fields of a document, in order.
-fn visit_fields(document: Document<'_>, visit: VisitField<'_>) -> Result<(), EngineError> {
+fn visit_fields(document: Document<'_>, visit: VisitField<'_>) -> Result<()> {
     let mut each = || -> Result<(), Malformed> {
         for element in document.iter() {
             let (name, value) = element?;
@@ -92,13 +92,7 @@ impl DocumentStore {
     }
 
     /// Visits the wanted fields of the records that match the filter; returns how many there were.
-    async fn find(
-        &mut self,
-        limit: u32,
-        is_sorted: bool,
-        wanted: Wanted,
-        visit: VisitField<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn find(&mut self, limit: u32, is_sorted: bool, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         let projection = match wanted {
             Wanted::All => Document::EMPTY,
             Wanted::One(field) => self.one.get(field).map_or(Document::EMPTY, DocumentBuf::get),
@@ -123,12 +117,12 @@ fn push(records: &mut Documents, names: &[String], key: &Key, values: &Values) {
 }
 
 impl Store for DocumentStore {
-    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool> {
         self.filter.write(|of| of.value(ID, Value::Text(key.bytes())));
         Ok(self.find(1, false, wanted, visit).await? > 0)
     }
 
-    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written> {
         let Self { session, names, filter, update, .. } = self;
         let update = Update {
             filter: filter.write(|of| of.value(ID, Value::Text(key.bytes()))),
@@ -145,19 +139,13 @@ impl Store for DocumentStore {
         Ok(Written { found: Some(done.matched > 0), growth: None })
     }
 
-    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<()> {
         self.record.clear();
         push(&mut self.record, &self.names, key, values);
         self.session.change(Command::Insert { into: TABLE, documents: &self.record }).await.map(drop)
     }
 
-    async fn scan(
-        &mut self,
-        from: &Key,
-        count: u64,
-        wanted: Wanted,
-        visit: VisitField<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         self.filter.write(|of| of.document(ID, |of| of.value("$gte", Value::Text(from.bytes()))));
         self.find(short(count), true, wanted, visit).await
     }
@@ -181,7 +169,7 @@ impl DocumentLoader {
         Self { session: CountedDocuments::new(session), names, records: Documents::default() }
     }
 
-    async fn insert(&mut self) -> Result<(), EngineError> {
+    async fn insert(&mut self) -> Result<()> {
         let documents = &self.records;
         let added = self.session.change(Command::Insert { into: TABLE, documents }).await?.matched;
         if added == documents.len() as u64 {
@@ -200,7 +188,7 @@ impl Load for DocumentLoader {
         push(&mut self.records, &self.names, key, values);
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         self.session.begin().await?;
         let loaded = self.insert().await;
         self.session.end(loaded).await
@@ -241,7 +229,7 @@ impl Fields for WholeRecord<'_> {
 }
 
 impl Inspect for DocumentStore {
-    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError> {
+    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64> {
         let filter = self.filter.write(|of| {
             if let Some(key) = after {
                 of.document(ID, |of| of.value("$gt", Value::Text(key)));

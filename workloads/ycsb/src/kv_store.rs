@@ -5,7 +5,7 @@
 //! key, so an engine without transactions only needs to protect that record.
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
@@ -52,10 +52,7 @@ impl KvStore {
     }
 
     /// Runs a transaction: commits it if the body reports a write, and otherwise rolls it back, also on errors.
-    fn transact(
-        &mut self,
-        body: impl FnOnce(&mut Self) -> Result<Option<Written>, EngineError>,
-    ) -> Result<Written, EngineError> {
+    fn transact(&mut self, body: impl FnOnce(&mut Self) -> Result<Option<Written>>) -> Result<Written> {
         self.session.begin()?;
         let ended = body(self).and_then(|written| match written {
             Some(written) => self.session.commit().map(|()| written),
@@ -69,7 +66,7 @@ impl KvStore {
     }
 
     /// Writes some fields of a record, and first visits its wanted fields.
-    fn change(&mut self, key: &Key, values: &Values, visit: impl FnOnce(&Record<'_>)) -> Result<Written, EngineError> {
+    fn change(&mut self, key: &Key, values: &Values, visit: impl FnOnce(&Record<'_>)) -> Result<Written> {
         self.transact(|store| {
             if !store.session.get_for_update(TABLE, key.bytes(), &mut store.value)? {
                 return Ok(None);
@@ -83,7 +80,7 @@ impl KvStore {
     }
 
     /// Writes some fields of a record without reading it, if the engine can; after a refusal, this is not tried again.
-    fn change_unread(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+    fn change_unread(&mut self, key: &Key, values: &Values) -> Result<Written> {
         self.delta.begin(None);
         for field in values.fields() {
             self.delta.set_field(field as u32, self.fields as u32, values.get(field).unwrap_or_default());
@@ -96,7 +93,7 @@ impl KvStore {
 }
 
 impl Store for KvStore {
-    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool> {
         let found = self.session.get(TABLE, key.bytes(), &mut self.value)?;
         if found {
             Record::of(&self.value, self.fields)?.visit(wanted, visit);
@@ -104,7 +101,7 @@ impl Store for KvStore {
         Ok(found)
     }
 
-    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written> {
         if self.updates_unread {
             let written = self.change_unread(key, values)?;
             if self.updates_unread {
@@ -114,7 +111,7 @@ impl Store for KvStore {
         self.change(key, values, |_| {})
     }
 
-    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<()> {
         let put = |store: &mut Self| {
             record::put(&mut store.out, values);
             store.session.put(TABLE, key.bytes(), &store.out)?;
@@ -123,13 +120,7 @@ impl Store for KvStore {
         self.transact(put).map(drop)
     }
 
-    async fn scan(
-        &mut self,
-        from: &Key,
-        count: u64,
-        wanted: Wanted,
-        visit: VisitField<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         let (mut first, fields) = (None, self.fields);
         let scan = Scan { from: from.bytes(), to: &END, limit: usize::try_from(count).unwrap_or(usize::MAX) };
         let met = self.session.scan(TABLE, scan, &mut |_, value| {
@@ -144,7 +135,7 @@ impl Store for KvStore {
         wanted: Wanted,
         values: &Values,
         visit: VisitField<'_>,
-    ) -> Result<Written, EngineError> {
+    ) -> Result<Written> {
         self.change(key, values, |record| record.visit(wanted, visit))
     }
 
@@ -163,7 +154,7 @@ impl Load for KvStore {
         self.batch.push(TABLE, key.bytes(), &self.out);
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         let loaded = self.session.load(&self.batch);
         if loaded.is_err() {
             // The first error is more useful than a second one.
@@ -195,7 +186,7 @@ impl Fields for NoRecord {
 }
 
 impl Inspect for KvStore {
-    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError> {
+    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64> {
         // The next longer byte string directly follows a key.
         let from = after.map(|key| [key, &[0]].concat()).unwrap_or_default();
         let fields = self.fields;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::Retry;
 
@@ -87,7 +87,7 @@ impl<S: Load> Worker for Loader<S> {
         Some(0)
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         let Some(records) = self.staged.clone() else { return Ok(Op::default()) };
         let mut retries = 0;
         while let Err(error) = self.store.load_staged().await {

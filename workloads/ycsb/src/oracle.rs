@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::StatementCounts;
 
 use crate::keys::Key;
@@ -39,28 +39,22 @@ impl Oracle {
 }
 
 impl Store for Oracle {
-    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool> {
         let found = self.rows.get(key.bytes());
         found.into_iter().for_each(|row| visit_row(row, wanted, visit));
         Ok(found.is_some())
     }
 
-    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written> {
         Ok(self.change(key, values))
     }
 
-    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<()> {
         self.put(key, values);
         Ok(())
     }
 
-    async fn scan(
-        &mut self,
-        from: &Key,
-        count: u64,
-        wanted: Wanted,
-        visit: VisitField<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         let mut met = 0;
         for (_, row) in self.rows.range(from.bytes().to_vec()..).take(count as usize) {
             visit_row(row, wanted, visit);
@@ -75,7 +69,7 @@ impl Store for Oracle {
         wanted: Wanted,
         values: &Values,
         visit: VisitField<'_>,
-    ) -> Result<Written, EngineError> {
+    ) -> Result<Written> {
         if let Some(row) = self.rows.get(key.bytes()) {
             visit_row(row, wanted, visit);
         }

@@ -1,6 +1,6 @@
 //! A record as the value of its key: the lengths of its fields, four bytes each, and their content.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::store::{Fields, Values, VisitField, Wanted};
 
@@ -31,7 +31,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// The record is shorter than its fields. Bytes after the fields are left to verification.
-    pub fn of(bytes: &'a [u8], fields: usize) -> Result<Self, EngineError> {
+    pub fn of(bytes: &'a [u8], fields: usize) -> Result<Self> {
         let record = bytes.split_at_checked(fields * LENGTH).map(|(lengths, content)| Self { lengths, content });
         let record = record.ok_or_else(|| broken(bytes, fields))?;
         let total: usize = (0..fields).map(|field| record.length(field)).sum();

@@ -1,6 +1,6 @@
 //! The table over SQL. As in YCSB, each statement is its own transaction: a read-modify-write is two.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
 use rumba_engine_api::worker::{StatementCounts, block_on};
 use rumba_workload_kit::Transactions;
@@ -60,7 +60,7 @@ impl Prepared {
         uses: Uses,
         fields: usize,
         text: impl Fn(Wanted, Dialect) -> String,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let (dialect, mut prepared) = (session.dialect(), Self::default());
         for wanted in uses.wanted(fields) {
             let statement = session.prepare(&text(wanted, dialect))?;
@@ -72,7 +72,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    fn of(&self, wanted: Wanted) -> Result<Statement, EngineError> {
+    fn of(&self, wanted: Wanted) -> Result<Statement> {
         let found = match wanted {
             Wanted::All => self.all,
             Wanted::One(field) => self.one.get(field).copied(),
@@ -100,7 +100,7 @@ impl SqlStore {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, needs: Needs) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, needs: Needs) -> Result<Self> {
         let mut transactions = Transactions::new(session)?;
         let (session, fields) = (&mut *transactions.session, needs.fields);
         let read = Prepared::new(session, needs.reads, fields, sql_text::read)?;
@@ -113,13 +113,7 @@ impl SqlStore {
     }
 
     /// Starts a statement with a record's key and content, the key first or last.
-    fn submit(
-        &mut self,
-        statement: Statement,
-        key: &Key,
-        values: &Values,
-        is_key_first: bool,
-    ) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, key: &Key, values: &Values, is_key_first: bool) -> Result<()> {
         if values.fields().len() < FEW {
             self.submit_with::<FEW>(statement, key, values, is_key_first)
         } else {
@@ -133,7 +127,7 @@ impl SqlStore {
         key: &Key,
         values: &Values,
         is_key_first: bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let mut params = [Param::Null; N];
         let count = values.fields().len();
         let (first, key_at) = if is_key_first { (1, 0) } else { (0, count) };
@@ -144,7 +138,7 @@ impl SqlStore {
         self.transactions.session.submit(statement, &params[..=count])
     }
 
-    async fn answer(&mut self) -> Result<Answer, EngineError> {
+    async fn answer(&mut self) -> Result<Answer> {
         self.transactions.session.answer(&mut |_| {}).await
     }
 }
@@ -158,14 +152,14 @@ fn visit_row(row: &dyn Row, wanted: Wanted, visit: VisitField<'_>) {
 }
 
 impl Store for SqlStore {
-    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool> {
         let (statement, params) = (self.read.of(wanted)?, [Param::Text(key.bytes())]);
         let visit = &mut |row: &dyn Row| visit_row(row, wanted, visit);
         let answer = self.transactions.session.execute(statement, &params, visit).await?;
         Ok(answer.rows > 0)
     }
 
-    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written> {
         let fields = values.fields();
         let one = if fields.len() == 1 { self.update.one.get(fields.start).copied() } else { None };
         let statement = one.or(self.update.all).ok_or_else(not_prepared)?;
@@ -174,18 +168,12 @@ impl Store for SqlStore {
         Ok(Written { found: Some(answer.matched > 0), growth: None })
     }
 
-    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<()> {
         self.submit(self.insert.ok_or_else(not_prepared)?, key, values, true)?;
         self.answer().await.map(drop)
     }
 
-    async fn scan(
-        &mut self,
-        from: &Key,
-        count: u64,
-        wanted: Wanted,
-        visit: VisitField<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         let (statement, params) = (self.scan.of(wanted)?, [Param::Text(from.bytes()), Param::Int(count as i64)]);
         let visit = &mut |row: &dyn Row| visit_row(row, wanted, visit);
         Ok(self.transactions.session.execute(statement, &params, visit).await?.rows)
@@ -212,7 +200,7 @@ impl SqlLoader {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, fields: usize) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, fields: usize) -> Result<Self> {
         let mut transactions = Transactions::new(session)?;
         // Names are not quoted: PostgreSQL folds them to lower case, and others ignore case.
         let columns = sql_text::columns(fields).into_iter().map(|name| name.to_ascii_lowercase());
@@ -239,7 +227,7 @@ impl Load for SqlLoader {
         }
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         let Self { transactions, rows, bytes, ends, .. } = self;
         let mut start = 0;
         let cells = ends.iter().map(|end| Param::Text(&bytes[std::mem::replace(&mut start, *end)..*end]));
@@ -269,7 +257,7 @@ impl SqlInspector {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(mut session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub fn new(mut session: Box<dyn SqlSession>) -> Result<Self> {
         let page = session.prepare(&sql_text::page(session.dialect()))?;
         Ok(Self { session, page })
     }
@@ -289,7 +277,7 @@ impl Fields for WholeRow<'_> {
 }
 
 impl Inspect for SqlInspector {
-    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError> {
+    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64> {
         // No key is empty.
         let params = [Param::Text(after.unwrap_or_default()), Param::Int(limit as i64)];
         let visit = &mut |row: &dyn Row| visit(row.bytes(0), &WholeRow(row));

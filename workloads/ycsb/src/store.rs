@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
 
 use crate::keys::Key;
@@ -81,7 +81,7 @@ impl Written {
 pub type VisitField<'a> = &'a mut dyn FnMut(usize, &[u8]);
 
 /// Keeps the first error of a visitor, because visitors cannot return one.
-pub fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
+pub fn keep(first: &mut Option<EngineError>, result: Result<()>) {
     if let Err(error) = result {
         first.get_or_insert(error);
     }
@@ -91,18 +91,17 @@ pub fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
 /// [`EngineError::CutOff`], when that is unknown.
 pub trait Store {
     /// Reads the wanted fields of a record; false if it does not exist.
-    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError>;
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool>;
 
     /// Writes some fields of an existing record.
-    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError>;
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written>;
 
     /// Inserts a record, all of its fields.
-    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError>;
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<()>;
 
     /// Reads the wanted fields of up to `count` records from this key on; returns how many there were. All fields of a
     /// record are visited, in order, before those of the next.
-    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>)
-    -> Result<u64, EngineError>;
+    async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64>;
 
     /// Reads the wanted fields of a record, and writes some fields. By default this is a read followed by an update.
     async fn read_modify_write(
@@ -111,7 +110,7 @@ pub trait Store {
         wanted: Wanted,
         values: &Values,
         visit: VisitField<'_>,
-    ) -> Result<Written, EngineError> {
+    ) -> Result<Written> {
         if !self.read(key, wanted, visit).await? {
             return Ok(Written::NOTHING);
         }
@@ -131,7 +130,7 @@ pub trait Load {
     fn stage(&mut self, key: &Key, values: &Values);
 
     /// Writes the batch, all or nothing.
-    async fn load_staged(&mut self) -> Result<(), EngineError>;
+    async fn load_staged(&mut self) -> Result<()>;
 
     /// Forgets the batch.
     fn clear_staged(&mut self);
@@ -155,7 +154,7 @@ pub trait Fields {
 pub trait Inspect {
     /// Visits up to `limit` records after a key in key order, or from the first one on without a key; returns how many
     /// there were.
-    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError>;
+    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64>;
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rand::SeedableRng;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Mix, Random, Retry, below, client_seed, stream_seed};
 
@@ -150,7 +150,7 @@ impl<S: Store> Stream<S> {
     }
 
     /// Performs the drawn operation once and counts its writes; returns the number of records that it read or wrote.
-    async fn attempt(&mut self) -> Result<u64, EngineError> {
+    async fn attempt(&mut self) -> Result<u64> {
         let Self { store, drawn, values, tally, config, .. } = self;
         let Drawn { kind, record, key, wanted, length } = &*drawn;
         // No operation deletes records, so every loaded record exists. A record inserted since may not be acknowledged
@@ -221,7 +221,7 @@ impl<S: Store> Worker for Stream<S> {
         Some(self.numbers[kind as usize])
     }
 
-    async fn perform(&mut self) -> Result<Op, EngineError> {
+    async fn perform(&mut self) -> Result<Op> {
         // An operation that was stopped before is in doubt.
         self.tally.leave();
         if self.drawn.kind == Kind::Insert {
@@ -264,6 +264,7 @@ impl<S> Drop for Stream<S> {
 mod tests {
     use std::future::Future;
 
+    use rumba_engine_api::error::EngineError;
     use rumba_engine_api::setting::Value;
 
     use super::*;
@@ -278,29 +279,23 @@ mod tests {
     }
 
     impl Store for Nothing {
-        async fn read(&mut self, _: &Key, _: Wanted, _: VisitField<'_>) -> Result<bool, EngineError> {
+        async fn read(&mut self, _: &Key, _: Wanted, _: VisitField<'_>) -> Result<bool> {
             Ok(self.finds)
         }
 
-        async fn update(&mut self, _: &Key, _: &Values) -> Result<Written, EngineError> {
+        async fn update(&mut self, _: &Key, _: &Values) -> Result<Written> {
             Ok(Written { found: Some(self.finds), growth: None })
         }
 
-        async fn insert(&mut self, _: &Key, _: &Values) -> Result<(), EngineError> {
+        async fn insert(&mut self, _: &Key, _: &Values) -> Result<()> {
             if self.answers { Ok(()) } else { std::future::pending().await }
         }
 
-        async fn scan(&mut self, _: &Key, count: u64, _: Wanted, _: VisitField<'_>) -> Result<u64, EngineError> {
+        async fn scan(&mut self, _: &Key, count: u64, _: Wanted, _: VisitField<'_>) -> Result<u64> {
             Ok(if self.finds { count } else { 0 })
         }
 
-        async fn read_modify_write(
-            &mut self,
-            _: &Key,
-            _: Wanted,
-            _: &Values,
-            _: VisitField<'_>,
-        ) -> Result<Written, EngineError> {
+        async fn read_modify_write(&mut self, _: &Key, _: Wanted, _: &Values, _: VisitField<'_>) -> Result<Written> {
             Ok(Written { found: Some(self.finds), growth: None })
         }
 
@@ -442,23 +437,23 @@ mod tests {
     }
 
     impl Store for CutOff {
-        async fn read(&mut self, key: &Key, _: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+        async fn read(&mut self, key: &Key, _: Wanted, visit: VisitField<'_>) -> Result<bool> {
             if key.bytes() == self.key {
                 self.written.fields().for_each(|field| visit(field, self.written.get(field).unwrap()));
             }
             Ok(true)
         }
 
-        async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+        async fn update(&mut self, key: &Key, values: &Values) -> Result<Written> {
             (self.key, self.written) = (key.bytes().to_vec(), values.clone());
             Err(EngineError::CutOff("server gone"))
         }
 
-        async fn insert(&mut self, _: &Key, _: &Values) -> Result<(), EngineError> {
+        async fn insert(&mut self, _: &Key, _: &Values) -> Result<()> {
             Ok(())
         }
 
-        async fn scan(&mut self, from: &Key, _: u64, all: Wanted, visit: VisitField<'_>) -> Result<u64, EngineError> {
+        async fn scan(&mut self, from: &Key, _: u64, all: Wanted, visit: VisitField<'_>) -> Result<u64> {
             self.read(from, all, visit).await.map(u64::from)
         }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::workload::State;
 use rumba_workload_kit::ledger::{self, Account, Ledger, Noted, entry_of, number_in, numbers_of};
 
@@ -158,7 +158,7 @@ impl Tallies {
     ///
     /// # Errors
     /// The name of a missing entry; no entry is taken over then.
-    pub fn restore(&self, state: &State) -> Result<(), EngineError> {
+    pub fn restore(&self, state: &State) -> Result<()> {
         let (next, version) = (number_in(state, NEXT_WRITER)?, number_in(state, VERSION)?);
         self.ledger.restore(state)?;
         self.first_writer.store(next as u32, Relaxed);
@@ -232,7 +232,7 @@ impl Tally {
     /// # Errors
     /// The ledger's file cannot be written.
     #[inline]
-    pub fn inserts(&mut self, record: u64, fields: Range<usize>) -> Result<(), EngineError> {
+    pub fn inserts(&mut self, record: u64, fields: Range<usize>) -> Result<()> {
         let author = self.last_author();
         let entry = || entry(record, fields.start as u32..fields.end as u32, author);
         self.account.begin(INSERT, Some(Of::InsertsInDoubt as usize), entry)
@@ -243,7 +243,7 @@ impl Tally {
     /// # Errors
     /// The ledger's file cannot be written.
     #[inline]
-    pub fn inserted(&mut self, bytes: u64) -> Result<(), EngineError> {
+    pub fn inserted(&mut self, bytes: u64) -> Result<()> {
         self.add(Of::Inserted, 1);
         self.add(Of::Bytes, bytes as i64);
         self.account.acknowledge(|_| ())
@@ -271,7 +271,7 @@ impl Tally {
     /// # Errors
     /// The ledger's file cannot be written.
     #[inline]
-    pub fn writes(&mut self, record: u64, fields: Range<usize>) -> Result<(), EngineError> {
+    pub fn writes(&mut self, record: u64, fields: Range<usize>) -> Result<()> {
         if let Some(slot) = self.watched.slot(record) {
             self.under_way = Some(Write::new(slot, fields.clone(), self.version(), self.account.now_ns()));
         }
@@ -284,7 +284,7 @@ impl Tally {
     /// # Errors
     /// The ledger's file cannot be written.
     #[inline]
-    pub fn wrote(&mut self, growth: i64) -> Result<(), EngineError> {
+    pub fn wrote(&mut self, growth: i64) -> Result<()> {
         self.add(Of::Bytes, growth);
         if let Some(write) = self.under_way.take() {
             self.log.marks.acknowledged(write, self.account.now_ns());
@@ -298,7 +298,7 @@ impl Tally {
     /// # Errors
     /// The ledger's file cannot be written.
     #[inline]
-    pub fn nothing(&mut self) -> Result<(), EngineError> {
+    pub fn nothing(&mut self) -> Result<()> {
         self.under_way = None;
         self.account.undo()
     }
@@ -307,7 +307,7 @@ impl Tally {
     ///
     /// # Errors
     /// The ledger's file cannot be written.
-    pub fn failed(&mut self, error: &EngineError) -> Result<(), EngineError> {
+    pub fn failed(&mut self, error: &EngineError) -> Result<()> {
         if error.is_conflict() {
             return self.nothing();
         }

@@ -1,7 +1,7 @@
 //! Verification: all acknowledged writes are present, and no others.
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::RowCount;
 
 use crate::keys::scattered;
@@ -44,7 +44,7 @@ pub fn verify(
     table: &mut impl Inspect,
     expected: &Expected<'_>,
     left: Option<&mut RecoveryCheck>,
-) -> Result<Vec<Check>, EngineError> {
+) -> Result<Vec<Check>> {
     let mut proof = Proof {
         expected,
         left,

@@ -7,7 +7,7 @@ use std::io;
 
 use rumba_engine_api::cpus::CpuSet;
 use rumba_engine_api::engine::Form;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::limits::Limits;
 use rustix::io::Errno;
 use rustix::thread::{Pid, sched_setaffinity};
@@ -24,7 +24,7 @@ pub struct ClientCpus(Option<(&'static str, CpuSet)>);
 ///
 /// # Errors
 /// A CPU that this process may not use.
-pub fn take_engine_cpus(limits: &Limits, form: Form) -> Result<ClientCpus, EngineError> {
+pub fn take_engine_cpus(limits: &Limits, form: Form) -> Result<ClientCpus> {
     let clients = match (&limits.client_cpus, &limits.cpus) {
         _ if form != Form::Server => None,
         (Some(own), _) => Some((CLIENT_CPUS, own.clone())),
@@ -42,7 +42,7 @@ impl ClientCpus {
     ///
     /// # Errors
     /// A CPU that this process may not use.
-    pub fn take(self) -> Result<(), EngineError> {
+    pub fn take(self) -> Result<()> {
         self.0.map_or(Ok(()), |(limit, cpus)| move_to(limit, &cpus))
     }
 }
@@ -58,7 +58,7 @@ pub fn in_words(limits: &Limits) -> impl Iterator<Item = String> {
 
 /// Moves all threads of this process to these CPUs. The kernel leaves out a CPU that the control group withholds, so the
 /// result is read again.
-fn move_to(limit: &'static str, cpus: &CpuSet) -> Result<(), EngineError> {
+fn move_to(limit: &'static str, cpus: &CpuSet) -> Result<()> {
     let refused = |error: &io::Error| failed(limit, error);
     let mut mask = rustix::thread::CpuSet::new();
     cpus.iter().for_each(|cpu| mask.set(cpu as usize));

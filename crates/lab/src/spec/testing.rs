@@ -9,7 +9,7 @@ use rumba_engine_api::common::{Durability, OverriddenSettings, Own};
 use rumba_engine_api::engine::{
     Availability, BuildSelector, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::memory::{AdvisedCache, MemoryNeed};
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, info};
@@ -75,7 +75,7 @@ impl Engine for Paper {
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         config.settings.check(self.info.name, ENGINE_SETTINGS)
     }
-    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>> {
         Err(EngineError::failed("open", "paper does not open"))
     }
     fn reopens(&self, _: &EngineConfig) -> bool {
@@ -144,10 +144,10 @@ impl Bound for PaperLoad {
     fn conditions(&self) -> Vec<(String, String)> {
         Vec::new()
     }
-    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, _: &mut Session) -> Result<()> {
         Ok(())
     }
-    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Err(EngineError::failed("loader", "paper does not load"))
     }
     fn logical_bytes(&self) -> u64 {
@@ -156,13 +156,13 @@ impl Bound for PaperLoad {
     fn state(&self) -> State {
         State::new()
     }
-    fn restore(&self, _: &State) -> Result<(), EngineError> {
+    fn restore(&self, _: &State) -> Result<()> {
         Ok(())
     }
-    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
         Err(EngineError::failed("client", "paper does not run"))
     }
-    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, _: Session) -> Result<Vec<Check>> {
         Ok(Vec::new())
     }
 }

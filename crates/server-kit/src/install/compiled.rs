@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::units::show_bytes;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
@@ -81,7 +81,7 @@ impl Compiled {
     }
 
     /// Builds the server in `draft`. `sources` keeps the downloads and, until [`finish`], the compiled files.
-    pub fn build(&self, sources: &Path, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn build(&self, sources: &Path, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         self.require_host()?;
         cache::make_private(sources).map_err(|error| failed(sources, &error))?;
         let _only = lock(sources)?;
@@ -104,7 +104,7 @@ impl Compiled {
         Ok(())
     }
 
-    fn require_host(&self) -> Result<(), EngineError> {
+    fn require_host(&self) -> Result<()> {
         if env::consts::ARCH != self.architecture {
             let message =
                 format!("{} compiles on {} only, not on {}", self.engine, self.architecture, env::consts::ARCH);
@@ -131,7 +131,7 @@ impl Compiled {
     }
 
     /// Downloads the files unless they are here, and verifies them in either case.
-    fn fetch(&self, sources: &Path, apt: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    fn fetch(&self, sources: &Path, apt: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         let is_here =
             |(name, sha256): (&String, &String)| digest(&sources.join(name)).is_ok_and(|found| found == *sha256);
         if self.files.iter().all(is_here) {
@@ -176,7 +176,7 @@ impl Compiled {
     }
 
     /// Unpacks, corrects and compiles the source, as far as an earlier build has not done it.
-    fn compile(&self, sources: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, EngineError> {
+    fn compile(&self, sources: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf> {
         let work = sources.join(WORK);
         let (stamp, log) = (work.join("stamp"), sources.join(LOG));
         // cmake's configuration is valid for this directory only.
@@ -198,7 +198,7 @@ impl Compiled {
         Ok(directory.join(&self.product))
     }
 
-    fn unpack_source(&self, sources: &Path, work: &Path) -> Result<(), EngineError> {
+    fn unpack_source(&self, sources: &Path, work: &Path) -> Result<()> {
         let source = work.join("source");
         for directory in [&source, &work.join("build")] {
             fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
@@ -214,7 +214,7 @@ impl Compiled {
 }
 
 impl Fix {
-    fn apply(&self, source: &Path) -> Result<(), EngineError> {
+    fn apply(&self, source: &Path) -> Result<()> {
         let file = source.join(&self.file);
         let text = fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
         if text.matches(&self.from).count() != 1 {
@@ -247,7 +247,7 @@ impl Drop for Lock {
     }
 }
 
-fn lock(sources: &Path) -> Result<Lock, EngineError> {
+fn lock(sources: &Path) -> Result<Lock> {
     let directory = File::open(sources).map_err(|error| failed(sources, &error))?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         let message = format!("another build uses {}; wait until it has ended", sources.display());
@@ -257,7 +257,7 @@ fn lock(sources: &Path) -> Result<Lock, EngineError> {
 }
 
 /// Runs a command with all processors, at a low priority. Its output goes to the log.
-fn run(command: &[String], directory: &Path, log: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+fn run(command: &[String], directory: &Path, log: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
     let name = command.first().map_or("", String::as_str);
     let cannot = |error: io::Error| full_or_failed(CALL, format!("{name} cannot be run: {error}"));
     let mut written = OpenOptions::new().append(true).create(true).open(log).map_err(cannot)?;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::units::show_bytes;
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ impl Packages {
     }
 
     /// Downloads, verifies and unpacks the packages and all their dependencies.
-    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         let apt = Apt::new(&draft.join("apt"), &self.suite, self.base.as_ref(), "deb")?;
         apt.update(say)?;
         self.download(&apt, say)?;
@@ -57,7 +57,7 @@ impl Packages {
         fs::remove_dir_all(&apt.root).map_err(|error| failed(&apt.root, &error))
     }
 
-    fn download(&self, apt: &Apt, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    fn download(&self, apt: &Apt, say: &mut dyn FnMut(&str)) -> Result<()> {
         let mut listing = apt.command("apt-get");
         let listed = output_of(listing.args(["--yes", "--print-uris", "install"]).args(&self.packages), "install")?;
         let sizes: Vec<u64> = listed.lines().filter_map(size_listed).collect();
@@ -82,7 +82,7 @@ impl Packages {
 }
 
 /// Unpacks packages into the draft's tree, and lists them in the file `packages`.
-pub fn unpack(archives: &[PathBuf], draft: &Path) -> Result<(), EngineError> {
+pub fn unpack(archives: &[PathBuf], draft: &Path) -> Result<()> {
     let tree = draft.join(TREE);
     fs::create_dir(&tree).map_err(|error| failed(&tree, &error))?;
     let mut names = Vec::new();
@@ -116,7 +116,7 @@ pub struct Apt {
 
 impl Apt {
     /// Configures apt for a suite. `types` are the archive types to list: `deb`, or `deb deb-src` for sources as well.
-    pub fn new(root: &Path, suite: &str, base: Option<&Base>, types: &str) -> Result<Self, EngineError> {
+    pub fn new(root: &Path, suite: &str, base: Option<&Base>, types: &str) -> Result<Self> {
         if !Path::new(KEYRING).exists() {
             let message = format!(
                 "{KEYRING} is missing, without which Debian's signatures cannot be verified; \
@@ -143,7 +143,7 @@ impl Apt {
     }
 
     /// Downloads and verifies the lists of packages.
-    pub fn update(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn update(&self, say: &mut dyn FnMut(&str)) -> Result<()> {
         say(&format!("fetching the list of packages of Debian {}", self.suite));
         output_of(self.command("apt-get").arg("update"), "install").map(drop)
     }
@@ -173,7 +173,7 @@ impl Apt {
 }
 
 /// apt's configuration: the system's download options (such as proxies), with separate directories.
-fn configuration(root: &Path) -> Result<String, EngineError> {
+fn configuration(root: &Path) -> Result<String> {
     let dump = output_of(Command::new("apt-config").arg("dump"), "install")?;
     let mut text: String =
         dump.lines().filter(|line| line.starts_with("Acquire::")).map(|line| format!("{line}\n")).collect();
@@ -201,7 +201,7 @@ fn configuration(root: &Path) -> Result<String, EngineError> {
 }
 
 /// The address of the archive from which this system takes its Debian packages.
-fn mirror() -> Result<String, EngineError> {
+fn mirror() -> Result<String> {
     if let Some(mirror) = env::var(MIRROR).ok().filter(|mirror| !mirror.is_empty()) {
         return Ok(mirror);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,7 @@ impl Artifact {
     }
 
     /// Downloads, verifies and unpacks the library.
-    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         let refused = |message: String| EngineError::failed("install", message);
         let member = self.members.get(ARCH).ok_or_else(|| {
             let known = self.members.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -85,7 +85,7 @@ impl Artifact {
 }
 
 /// Reports how to install Maven if it is missing, as on most machines without Java.
-fn require_mvn() -> Result<(), EngineError> {
+fn require_mvn() -> Result<()> {
     match Command::new("mvn").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(EngineError::failed(
@@ -97,7 +97,7 @@ fn require_mvn() -> Result<(), EngineError> {
 }
 
 /// Maven prints its errors on standard output.
-fn run(mvn: &mut Command) -> Result<(), EngineError> {
+fn run(mvn: &mut Command) -> Result<()> {
     let cannot = |error: io::Error| full_or_failed("install", format!("mvn cannot be run: {error}"));
     let output = mvn.stdin(Stdio::null()).output().map_err(cannot)?;
     if output.status.success() {
@@ -108,7 +108,7 @@ fn run(mvn: &mut Command) -> Result<(), EngineError> {
     Err(full_or_failed("install", format!("mvn ended with {}:\n{words}", output.status)))
 }
 
-fn verify(jar: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+fn verify(jar: &[u8], expected: &str, name: &str) -> Result<()> {
     let found: String = Sha256::digest(jar).iter().map(|byte| format!("{byte:02x}")).collect();
     require_checksum(&found, expected, name)
 }

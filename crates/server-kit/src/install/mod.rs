@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use rumba_engine_api::engine::Availability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::server::{Catalogue, ServerInfo};
 use serde::Deserialize;
 
@@ -163,7 +163,7 @@ impl<S: Software> Catalogue for &'static Releases<S> {
         self.all().iter().map(info).collect()
     }
 
-    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
+    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability> {
         let release = self.find(name).ok_or_else(|| EngineError::failed("install", self.unknown(name)))?;
         release.install::<S>(say)?;
         Ok(release.availability::<S>())
@@ -237,13 +237,13 @@ impl Release {
         text.strip_prefix(&self.version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    fn place<S: Software>(&self) -> Result<PathBuf, EngineError> {
+    fn place<S: Software>(&self) -> Result<PathBuf> {
         let root = if S::RUN_BY_OTHERS { cache::root_for_others() } else { cache::root() };
         Ok(root?.join("servers").join(&self.name))
     }
 
     /// The directory of a build's downloads and compiled files.
-    fn sources(&self) -> Result<PathBuf, EngineError> {
+    fn sources(&self) -> Result<PathBuf> {
         Ok(cache::root()?.join("sources").join(&self.name))
     }
 
@@ -261,7 +261,7 @@ impl Release {
         }
     }
 
-    fn install<S: Software>(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    fn install<S: Software>(&self, say: &mut dyn FnMut(&str)) -> Result<()> {
         let place = self.place::<S>()?;
         if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
             say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
@@ -332,7 +332,7 @@ pub fn available(software: &impl Software) -> Availability {
 }
 
 /// Refuses an archive with a wrong checksum.
-fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), EngineError> {
+fn require_checksum(found: &str, expected: &str, name: &str) -> Result<()> {
     if found == expected {
         return Ok(());
     }
@@ -343,7 +343,7 @@ fn require_checksum(found: &str, expected: &str, name: &str) -> Result<(), Engin
 }
 
 /// Unpacks a gzipped tar archive into a directory.
-fn untar(archive: &Path, to: &Path, options: &[&str]) -> Result<(), EngineError> {
+fn untar(archive: &Path, to: &Path, options: &[&str]) -> Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--extract", "--gzip", "--no-same-owner"]).args(options).arg("--file").arg(archive);
     output_of(tar.arg("--directory").arg(to), "install").map(drop)

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 
@@ -37,7 +37,7 @@ impl Package {
     }
 
     /// Downloads, verifies and unpacks the package.
-    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         let name = format!("{}@{}", self.package, self.version);
         say(&format!("downloading {name} with npm"));
         let mut pack = Command::new("npm");
@@ -56,7 +56,7 @@ impl Package {
     }
 }
 
-fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+fn verify(archive: &[u8], expected: &str, name: &str) -> Result<()> {
     require_checksum(&format!("sha512-{}", BASE64_STANDARD.encode(Sha512::digest(archive))), expected, name)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,7 @@ impl Wheel {
     }
 
     /// Downloads, verifies and unpacks the wheel.
-    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
         let name = format!("{}=={}", self.package, self.version);
         let wheels = draft.join("wheels");
         say(&format!("downloading {name} with pip"));
@@ -69,7 +69,7 @@ fn the_only_file(directory: &Path) -> std::io::Result<std::path::PathBuf> {
     first.map(|entry| entry.path()).ok_or_else(|| std::io::Error::other("pip wrote no file there"))
 }
 
-fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+fn verify(archive: &[u8], expected: &str, name: &str) -> Result<()> {
     let found: String = Sha256::digest(archive).iter().map(|byte| format!("{byte:02x}")).collect();
     require_checksum(&found, expected, name)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Write as _};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 /// The expected content of a write, in the workload's own encoding.
 pub type Entry = [u32; 14];
@@ -58,7 +58,7 @@ fn failed(words: String) -> EngineError {
 }
 
 /// Appends a line.
-pub(super) fn append(mut file: &File, client: u32, form: Form, write: &Write) -> Result<(), EngineError> {
+pub(super) fn append(mut file: &File, client: u32, form: Form, write: &Write) -> Result<()> {
     match file.write(&encoded(client, form, write)) {
         Ok(BYTES) => Ok(()),
         Ok(less) => Err(failed(format!("{less} of {BYTES} bytes were written"))),
@@ -105,7 +105,7 @@ impl Entries {
     ///
     /// # Errors
     /// The system's error; an invalid line.
-    pub fn read(file: &File) -> Result<Self, EngineError> {
+    pub fn read(file: &File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let (mut entries, mut open, mut line) = (Self::default(), BTreeMap::new(), [0; BYTES]);
         loop {

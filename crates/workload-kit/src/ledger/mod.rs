@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::workload::State;
 
 pub use file::{Entries, Entry, Write, entry_of, numbers_of};
@@ -93,7 +93,7 @@ impl<const N: usize> Ledger<N> {
     ///
     /// # Errors
     /// The name of a missing sum; nothing is added then.
-    pub fn restore(&self, state: &State) -> Result<(), EngineError> {
+    pub fn restore(&self, state: &State) -> Result<()> {
         let mut sums = [0; N];
         for (sum, name) in sums.iter_mut().zip(&self.names) {
             *sum = number_in(state, name)?.cast_signed();
@@ -107,7 +107,7 @@ impl<const N: usize> Ledger<N> {
 ///
 /// # Errors
 /// It is missing.
-pub fn number_in(state: &State, name: &str) -> Result<u64, EngineError> {
+pub fn number_in(state: &State, name: &str) -> Result<u64> {
     state
         .get(name)
         .copied()
@@ -158,7 +158,7 @@ impl<const N: usize> Account<N> {
     /// # Errors
     /// The file cannot be written.
     #[inline]
-    pub fn begin(&mut self, kind: u32, doubt: Option<usize>, entry: impl FnOnce() -> Entry) -> Result<(), EngineError> {
+    pub fn begin(&mut self, kind: u32, doubt: Option<usize>, entry: impl FnOnce() -> Entry) -> Result<()> {
         if let Some(at) = doubt {
             self.add(at, 1);
         }
@@ -174,7 +174,7 @@ impl<const N: usize> Account<N> {
     /// # Errors
     /// The file cannot be written; later lines would prove nothing.
     #[inline]
-    pub fn acknowledge(&mut self, complete: impl FnOnce(&mut Entry)) -> Result<(), EngineError> {
+    pub fn acknowledge(&mut self, complete: impl FnOnce(&mut Entry)) -> Result<()> {
         self.end_doubt();
         let (Some(file), Some(mut write)) = (&self.file, self.open.take()) else { return Ok(()) };
         complete(&mut write.entry);
@@ -187,7 +187,7 @@ impl<const N: usize> Account<N> {
     /// # Errors
     /// The file cannot be written.
     #[inline]
-    pub fn undo(&mut self) -> Result<(), EngineError> {
+    pub fn undo(&mut self) -> Result<()> {
         self.end_doubt();
         let (Some(file), Some(write)) = (&self.file, self.open.take()) else { return Ok(()) };
         append(file, self.client, Form::Undone, &write)
@@ -204,7 +204,7 @@ impl<const N: usize> Account<N> {
     /// # Errors
     /// The error of the write; the file cannot be written.
     #[inline]
-    pub fn settle<T>(&mut self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    pub fn settle<T>(&mut self, result: Result<T>) -> Result<T> {
         match &result {
             Ok(_) => {}
             Err(error) if error.is_conflict() => self.undo()?,

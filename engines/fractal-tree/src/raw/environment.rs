@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use super::ffi::{self, Db, DbEnv, DbTxn};
 use super::library::Library;
@@ -89,7 +89,7 @@ impl Environment {
         trees: &TreeOptions,
         names: &[&str],
         is_new: bool,
-    ) -> Result<Self, EngineError> {
+    ) -> Result<Self> {
         let mut raw = null_mut();
         // SAFETY: the function takes a pointer for the new environment and no flags.
         let code = unsafe { (library.env_create)(&mut raw, 0) };
@@ -103,7 +103,7 @@ impl Environment {
     }
 
     /// Sets the options that must be set before opening.
-    fn configure(&mut self, options: &EnvironmentOptions) -> Result<(), EngineError> {
+    fn configure(&mut self, options: &EnvironmentOptions) -> Result<()> {
         let raw = self.raw;
         // SAFETY: the environment was just created, its layout is known, and it is not open.
         unsafe {
@@ -129,7 +129,7 @@ impl Environment {
     }
 
     /// Opens the environment, recovers after a kill, and starts the background threads.
-    fn start(&mut self, dir: &Path, options: &EnvironmentOptions) -> Result<(), EngineError> {
+    fn start(&mut self, dir: &Path, options: &EnvironmentOptions) -> Result<()> {
         let common = ffi::DB_CREATE | ffi::DB_PRIVATE | ffi::DB_THREAD;
         let parts = ffi::DB_INIT_MPOOL | ffi::DB_INIT_TXN | ffi::DB_INIT_LOCK;
         let log = if options.commit == Commit::Nothing { 0 } else { ffi::DB_INIT_LOG | ffi::DB_RECOVER };
@@ -148,7 +148,7 @@ impl Environment {
         }
     }
 
-    fn open_databases(&mut self, trees: &TreeOptions, names: &[&str], is_new: bool) -> Result<(), EngineError> {
+    fn open_databases(&mut self, trees: &TreeOptions, names: &[&str], is_new: bool) -> Result<()> {
         let mut txn = null_mut();
         // SAFETY: the environment is open.
         self.check("DB_ENV->txn_begin", unsafe { ((*self.raw).txn_begin)(self.raw, null_mut(), &mut txn, 0) })?;
@@ -160,13 +160,7 @@ impl Environment {
         opened.and(self.check("DB_TXN->commit", ended))
     }
 
-    fn open_database(
-        &mut self,
-        txn: *mut DbTxn,
-        trees: &TreeOptions,
-        name: &str,
-        is_new: bool,
-    ) -> Result<(), EngineError> {
+    fn open_database(&mut self, txn: *mut DbTxn, trees: &TreeOptions, name: &str, is_new: bool) -> Result<()> {
         let (mut db, name) = (null_mut(), c_string(name.as_bytes()));
         // SAFETY: the environment is open.
         self.check("db_create", unsafe { (self.library.db_create)(&mut db, self.raw, 0) })?;
@@ -189,7 +183,7 @@ impl Environment {
     ///
     /// # Safety
     /// The database is created and not open.
-    unsafe fn make(&self, db: &Db, raw: *mut Db, trees: &TreeOptions) -> Result<(), EngineError> {
+    unsafe fn make(&self, db: &Db, raw: *mut Db, trees: &TreeOptions) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(bytes) = trees.pagesize {
@@ -210,7 +204,7 @@ impl Environment {
     ///
     /// # Errors
     /// The library's error message; device full.
-    pub fn checkpoint(&self) -> Result<(), EngineError> {
+    pub fn checkpoint(&self) -> Result<()> {
         self.refuse_if_full()?;
         // SAFETY: the environment is open.
         let code = unsafe { ((*self.raw).txn_checkpoint)(self.raw, 0, 0, 0) };
@@ -222,7 +216,7 @@ impl Environment {
     ///
     /// # Errors
     /// The library's error message; device full.
-    pub fn optimize(&self) -> Result<(), EngineError> {
+    pub fn optimize(&self) -> Result<()> {
         unsafe extern "C" fn goes_on(_extra: *mut std::ffi::c_void, _progress: f32) -> c_int {
             0
         }
@@ -290,13 +284,13 @@ impl Environment {
 
     /// Refuses further work once the device was found full.
     #[inline]
-    pub(super) fn refuse_if_full(&self) -> Result<(), EngineError> {
+    pub(super) fn refuse_if_full(&self) -> Result<()> {
         if files::are_full() { Err(full()) } else { Ok(()) }
     }
 
     /// Turns a return code into a result.
     #[inline]
-    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
@@ -327,14 +321,14 @@ impl Environment {
     ///
     /// # Errors
     /// The library's error message; sessions that are still open; device full, in which case nothing more is written.
-    pub fn close(self: Arc<Self>) -> Result<(), EngineError> {
+    pub fn close(self: Arc<Self>) -> Result<()> {
         let mut env = Arc::try_unwrap(self).map_err(|_| {
             EngineError::failed("DB_ENV->close", "sessions are still open; drop them before the instance")
         })?;
         env.end()
     }
 
-    fn end(&mut self) -> Result<(), EngineError> {
+    fn end(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.is_open, false) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Scan, SpaceId};
 
 use super::environment::{Commit, Environment};
@@ -45,7 +45,7 @@ impl Lock {
 
 impl Transactions {
     /// Opens the cursors of a session.
-    pub fn open(env: &Arc<Environment>) -> Result<Self, EngineError> {
+    pub fn open(env: &Arc<Environment>) -> Result<Self> {
         let mut own = Self { env: env.clone(), writer: null_mut(), cursors: Vec::new() };
         let cursors = &mut own.cursors;
         reading(env, null_mut(), |reader| {
@@ -74,7 +74,7 @@ impl Transactions {
     ///
     /// # Errors
     /// The library's error message; device full.
-    pub fn begin(&mut self) -> Result<(), EngineError> {
+    pub fn begin(&mut self) -> Result<()> {
         self.env.refuse_if_full()?;
         self.writer = begun(&self.env, 0)?;
         Ok(())
@@ -84,7 +84,7 @@ impl Transactions {
     ///
     /// # Errors
     /// The library's error message; device full.
-    pub fn commit(&mut self) -> Result<(), EngineError> {
+    pub fn commit(&mut self) -> Result<()> {
         let writer = std::mem::replace(&mut self.writer, null_mut());
         let flags = if self.env.commit == Commit::Nothing { ffi::DB_TXN_NOSYNC } else { 0 };
         // SAFETY: the transaction is open and is not used afterwards.
@@ -96,7 +96,7 @@ impl Transactions {
     }
 
     /// Rolls the transaction back, if there is one.
-    pub fn abort(&mut self) -> Result<(), EngineError> {
+    pub fn abort(&mut self) -> Result<()> {
         let writer = std::mem::replace(&mut self.writer, null_mut());
         if writer.is_null() {
             return Ok(());
@@ -111,7 +111,7 @@ impl Transactions {
     /// # Errors
     /// The library's error message; device full.
     #[inline]
-    pub fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    pub fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.env.refuse_if_full()?;
         reading(&self.env, self.writer, |txn| read(&self.env, txn, space, key, 0, value))
     }
@@ -126,7 +126,7 @@ impl Transactions {
         keys: &[&[u8]],
         scratch: &mut Vec<u8>,
         visit: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         self.env.refuse_if_full()?;
         reading(&self.env, self.writer, |txn| {
             for (position, key) in keys.iter().enumerate() {
@@ -142,7 +142,7 @@ impl Transactions {
     ///
     /// # Errors
     /// A conflict; the library's error message; device full.
-    pub fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    pub fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.env.refuse_if_full()?;
         read(&self.env, self.writer, space, key, ffi::DB_SERIALIZABLE | ffi::DB_RMW, value)
     }
@@ -151,12 +151,7 @@ impl Transactions {
     ///
     /// # Errors
     /// The library's error message; device full.
-    pub fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    pub fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         self.env.refuse_if_full()?;
         if scan.from >= scan.to || scan.limit == 0 {
             return Ok(0);
@@ -187,7 +182,7 @@ impl Transactions {
     ///
     /// # Errors
     /// A conflict; the library's error message; device full.
-    pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8], lock: Lock) -> Result<(), EngineError> {
+    pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8], lock: Lock) -> Result<()> {
         self.env.refuse_if_full()?;
         let (db, mut key, mut value) = (self.env.dbs[space], Dbt::of(key), Dbt::of(value));
         // SAFETY: database and transaction are open; key and value live through the call.
@@ -199,7 +194,7 @@ impl Transactions {
     ///
     /// # Errors
     /// A conflict; the library's error message; device full.
-    pub fn delete(&mut self, space: SpaceId, key: &[u8], lock: Lock) -> Result<(), EngineError> {
+    pub fn delete(&mut self, space: SpaceId, key: &[u8], lock: Lock) -> Result<()> {
         self.env.refuse_if_full()?;
         let (db, mut key) = (self.env.dbs[space], Dbt::of(key));
         // SAFETY: database and transaction are open; the key lives through the call.
@@ -211,7 +206,7 @@ impl Transactions {
     ///
     /// # Errors
     /// A conflict; the library's error message; device full.
-    pub fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<(), EngineError> {
+    pub fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<()> {
         self.env.refuse_if_full()?;
         let (db, key, message) = (self.env.dbs[space], Dbt::of(key), Dbt::of(delta.as_bytes()));
         // SAFETY: database and transaction are open; key and message live through the call.
@@ -221,7 +216,7 @@ impl Transactions {
 }
 
 /// Begins a transaction that reads the data committed now.
-fn begun(env: &Environment, flags: u32) -> Result<*mut DbTxn, EngineError> {
+fn begun(env: &Environment, flags: u32) -> Result<*mut DbTxn> {
     let mut txn = null_mut();
     // SAFETY: the environment is open as long as its handle lives.
     let code = unsafe { ((*env.raw).txn_begin)(env.raw, null_mut(), &mut txn, ffi::DB_TXN_SNAPSHOT | flags) };
@@ -230,11 +225,7 @@ fn begun(env: &Environment, flags: u32) -> Result<*mut DbTxn, EngineError> {
 
 /// Reads in the open transaction, or in a temporary one.
 #[inline]
-fn reading<T>(
-    env: &Environment,
-    open: *mut DbTxn,
-    does: impl FnOnce(*mut DbTxn) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
+fn reading<T>(env: &Environment, open: *mut DbTxn, does: impl FnOnce(*mut DbTxn) -> Result<T>) -> Result<T> {
     if !open.is_null() {
         return does(open);
     }
@@ -253,7 +244,7 @@ fn read(
     key: &[u8],
     flags: u32,
     value: &mut Vec<u8>,
-) -> Result<bool, EngineError> {
+) -> Result<bool> {
     value.clear();
     let (db, mut key) = (env.dbs[space], Dbt::of(key));
     // SAFETY: database and transaction are open; key and value live through the call, in which `take` is called.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
@@ -15,7 +15,7 @@ fn impatient() -> Database {
     Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(20))]))
 }
 
-fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
+fn is_conflict<T>(result: Result<T>) -> bool {
     result.is_err_and(|error| error.is_conflict())
 }
 

@@ -1,6 +1,6 @@
 //! The interface to a server: one statement, its rows.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 /// A connection that answers SQL.
@@ -16,7 +16,7 @@ impl Request for Admin {
 }
 
 /// Runs one statement; `call` names it in an error.
-pub(crate) fn query(admin: &mut dyn Request, call: &'static str, sql: &str) -> Result<Rows, EngineError> {
+pub(crate) fn query(admin: &mut dyn Request, call: &'static str, sql: &str) -> Result<Rows> {
     admin.fetch(sql).map_err(|error| failed(call, &error))
 }
 

@@ -15,7 +15,7 @@ mod status;
 pub(crate) mod tests;
 mod tokudb;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 pub use fetch::Request;
 pub(crate) use fetch::{failed, is_denied, query};
@@ -32,7 +32,7 @@ pub(crate) use tokudb::{MESSAGES, OVER_OLDER_DATA, unpaid};
 ///
 /// # Errors
 /// A lost connection.
-pub fn enable(admin: &mut dyn Request, server: &Server) -> Result<(), EngineError> {
+pub fn enable(admin: &mut dyn Request, server: &Server) -> Result<()> {
     if server.kind != Kind::InnoDb {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! `ANALYZE TABLE` for a whole schema.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::counters::{Request, query};
 use crate::sql::{quoted, text};
@@ -11,7 +11,7 @@ const CALL: &str = "ANALYZE TABLE";
 ///
 /// # Errors
 /// The server's error, with the table.
-pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), EngineError> {
+pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<()> {
     named(admin, CALL, schema)?.iter().try_for_each(|table| {
         let answer = query(admin, CALL, &format!("ANALYZE LOCAL TABLE {}.{}", quoted(schema), quoted(table)))?;
         // Failures are reported as rows: table, operation, kind of message, message.
@@ -24,7 +24,7 @@ pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<(), Engine
 }
 
 /// The names of a schema's tables, for `call`.
-pub(super) fn named(admin: &mut dyn Request, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
+pub(super) fn named(admin: &mut dyn Request, call: &'static str, schema: &str) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \
          ORDER BY TABLE_NAME",

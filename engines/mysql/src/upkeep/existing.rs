@@ -4,7 +4,7 @@
 //! Only the deferred work of the schema's tables is completed. Pages of undo, system tables and other schemas stay
 //! dirty until the server writes them, because only a variable could make it write them sooner.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_protocol_mysql::WireError;
 
 use super::innodb::{HISTORY, is_any_open, open_transactions};
@@ -24,7 +24,7 @@ pub fn settle(
     schema: &str,
     patience: &Patience,
     flushes: bool,
-) -> Result<(), EngineError> {
+) -> Result<()> {
     match server.kind {
         _ if !flushes => analyze::tables(admin, schema),
         // Flush first, because MyRocks takes its statistics from table files.
@@ -40,7 +40,7 @@ pub fn settle(
 }
 
 /// Completes the deferred work of the tables of `schema`.
-pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<()> {
     match &server.kind {
         Kind::InnoDb => {
             purge(admin, server, patience)?;
@@ -63,7 +63,7 @@ pub fn drain(admin: &mut dyn Request, server: &Server, schema: &str, patience: &
 }
 
 /// Waits until everything committed so far is purged. It does not wait for later commits of other clients.
-fn purge(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+fn purge(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<()> {
     let began = purge_progress(admin).map(|purge| purge.next);
     let mut rested = false;
     let outcome = wait::until_paid(patience, || {
@@ -85,7 +85,7 @@ fn left_to_purge(
     server: &Server,
     began: Option<u64>,
     now: Option<PurgeProgress>,
-) -> Result<BackgroundWork, EngineError> {
+) -> Result<BackgroundWork> {
     let history = debt(admin, server).get(HISTORY);
     let mut look = BackgroundWork::default();
     match (history, began, now) {
@@ -103,7 +103,7 @@ fn left_to_purge(
 }
 
 /// Makes the server write the dirty pages of the schema's tables, as it does before a file copy.
-fn write_pages(admin: &mut dyn Request, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+fn write_pages(admin: &mut dyn Request, schema: &str, patience: &Patience) -> Result<()> {
     const CALL: &str = "FLUSH TABLES … FOR EXPORT";
     /// `ER_TABLE_IN_SYSTEM_TABLESPACE`, a warning: the table's pages are not written.
     const NOT_ITS_OWN_FILE: &str = "1809";
@@ -128,7 +128,7 @@ fn write_pages(admin: &mut dyn Request, schema: &str, patience: &Patience) -> Re
 }
 
 /// The schema's tables as a list for a statement, or `None` without tables.
-fn list(admin: &mut dyn Request, schema: &str) -> Result<Option<String>, EngineError> {
+fn list(admin: &mut dyn Request, schema: &str) -> Result<Option<String>> {
     let names = analyze::named(admin, "listing the tables", schema)?;
     let tables: Vec<String> = names.iter().map(|table| format!("{}.{}", quoted(schema), quoted(table))).collect();
     Ok((!tables.is_empty()).then(|| tables.join(", ")))

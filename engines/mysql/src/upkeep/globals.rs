@@ -1,6 +1,6 @@
 //! Changes server variables temporarily.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::counters::{Request, Status, query};
 
@@ -23,8 +23,8 @@ pub(super) struct Wanted {
 pub(super) fn with(
     admin: &mut dyn Request,
     wanted: &[Wanted],
-    work: impl FnOnce(&mut dyn Request) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
+    work: impl FnOnce(&mut dyn Request) -> Result<()>,
+) -> Result<()> {
     let before = values(admin, wanted)?;
     let outcome = set(admin, wanted, &before).and_then(|()| work(admin));
     // Restore all variables, because the server may adapt some when another one is set.
@@ -45,14 +45,14 @@ pub(super) fn with(
 }
 
 /// The current values, in the order of `wanted`, of the variables that the server has.
-fn values(admin: &mut dyn Request, wanted: &[Wanted]) -> Result<Vec<(&'static str, f64)>, EngineError> {
+fn values(admin: &mut dyn Request, wanted: &[Wanted]) -> Result<Vec<(&'static str, f64)>> {
     let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();
     let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", names.join("','"));
     let now = Status::read(admin, &sql).map_err(|words| EngineError::failed("SHOW GLOBAL VARIABLES", words))?;
     Ok(names.into_iter().filter_map(|name| Some((name, now.get(name)?))).collect())
 }
 
-fn set(admin: &mut dyn Request, wanted: &[Wanted], before: &[(&'static str, f64)]) -> Result<(), EngineError> {
+fn set(admin: &mut dyn Request, wanted: &[Wanted], before: &[(&'static str, f64)]) -> Result<()> {
     for Wanted { name, value, at_least } in wanted {
         let now = before.iter().find(|(known, _)| known == name).map(|(_, now)| *now);
         if now.is_some_and(|now| now != *value && !(*at_least && now > *value)) {

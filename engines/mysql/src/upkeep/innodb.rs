@@ -1,6 +1,6 @@
 //! InnoDB: dirty pages, checkpoint age, history, buffered changes.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use super::globals::{self, Wanted};
 use crate::counters::{Request, Server, debt, purge_progress, query};
@@ -34,7 +34,7 @@ const HURRY: [Wanted; 6] = [
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress.
-pub(super) fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<()> {
     globals::with(admin, &HURRY, |admin| {
         query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS")?;
         let mut woken = None;
@@ -47,7 +47,7 @@ pub(super) fn drain(admin: &mut dyn Request, server: &Server, patience: &Patienc
 }
 
 /// The remaining work. Counters that the server does not report are ignored; without any, the progress is unknown.
-fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork, EngineError> {
+fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork> {
     let reading = debt(admin, server);
     let mut look = BackgroundWork::default();
     let waited_for = [
@@ -75,7 +75,7 @@ fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Re
 /// A server started over data with a history continues from a number that no transaction has. Purge then stays idle
 /// below that number forever, and up to MySQL 5.7.4 the history stays as it was. If there is no other work, this wakes
 /// purge once.
-fn purge_has_ended(admin: &mut dyn Request, woken: &mut Option<u64>) -> Result<bool, EngineError> {
+fn purge_has_ended(admin: &mut dyn Request, woken: &mut Option<u64>) -> Result<bool> {
     let Some(purge) = purge_progress(admin).filter(|purge| purge.rests) else { return Ok(false) };
     if purge.is_done() {
         return Ok(true);

@@ -13,7 +13,7 @@ mod rocksdb;
 #[cfg(test)]
 mod tests;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::counters::{Kind, Request, Server, query};
 pub use rumba_server_kit::wait::Patience;
@@ -23,7 +23,7 @@ pub use rumba_server_kit::wait::Patience;
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress for [`Patience::stuck_after`].
-pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: &Patience) -> Result<()> {
     match server.kind {
         // Flush first, because MyRocks takes its statistics from table files.
         Kind::RocksDb => {
@@ -38,7 +38,7 @@ pub fn settle(admin: &mut dyn Request, server: &Server, schema: &str, patience: 
 }
 
 /// Completes a managed server's deferred work, and no more. May take minutes, see [`settle`].
-pub fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+pub fn drain(admin: &mut dyn Request, server: &Server, patience: &Patience) -> Result<()> {
     match &server.kind {
         Kind::InnoDb => innodb::drain(admin, server, patience),
         Kind::RocksDb => rocksdb::drain(admin, patience),

@@ -1,6 +1,6 @@
 //! MyRocks: memtables, level 0, pending compaction.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::counters::{Levels, Request, Status, family_sums, query};
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
@@ -25,7 +25,7 @@ struct Family {
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress.
-pub(super) fn settle(admin: &mut dyn Request, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn settle(admin: &mut dyn Request, patience: &Patience) -> Result<()> {
     flush(admin)?;
     let families = families(admin)?;
     let eager: Vec<&Family> = families.iter().filter(|family| family.compacts && family.leveled).collect();
@@ -50,20 +50,20 @@ pub(super) fn settle(admin: &mut dyn Request, patience: &Patience) -> Result<(),
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress.
-pub(super) fn drain(admin: &mut dyn Request, patience: &Patience) -> Result<(), EngineError> {
+pub(super) fn drain(admin: &mut dyn Request, patience: &Patience) -> Result<()> {
     flush(admin)?;
     let all_compact = families(admin)?.iter().all(|family| family.compacts);
     quiet(admin, all_compact, false, patience)
 }
 
 /// Flushes with a command in the form of a variable, which changes no setting.
-fn flush(admin: &mut dyn Request) -> Result<(), EngineError> {
+fn flush(admin: &mut dyn Request) -> Result<()> {
     const SQL: &str = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
     query(admin, "SET GLOBAL rocksdb_force_flush_memtable_now", SQL).map(|_| ())
 }
 
 /// Waits until no compaction runs or is pending, and every level 0 that can be emptied is empty.
-fn quiet(admin: &mut dyn Request, all_compact: bool, all_eager: bool, patience: &Patience) -> Result<(), EngineError> {
+fn quiet(admin: &mut dyn Request, all_compact: bool, all_eager: bool, patience: &Patience) -> Result<()> {
     let outcome = wait::until_paid(patience, || look(admin, all_compact, all_eager));
     outcome.map_err(|left| {
         left.into_error(
@@ -74,7 +74,7 @@ fn quiet(admin: &mut dyn Request, all_compact: bool, all_eager: bool, patience: 
     })
 }
 
-fn look(admin: &mut dyn Request, all_compact: bool, all_eager: bool) -> Result<BackgroundWork, EngineError> {
+fn look(admin: &mut dyn Request, all_compact: bool, all_eager: bool) -> Result<BackgroundWork> {
     let failed = |words| EngineError::failed("reading MyRocks' debt", words);
     let levels = Levels::read(admin).map_err(failed)?;
     let sums = family_sums(admin).map_err(failed)?;
@@ -99,7 +99,7 @@ fn look(admin: &mut dyn Request, all_compact: bool, all_eager: bool) -> Result<B
 }
 
 /// The column families and their options.
-fn families(admin: &mut dyn Request) -> Result<Vec<Family>, EngineError> {
+fn families(admin: &mut dyn Request) -> Result<Vec<Family>> {
     const SQL: &str = "SELECT CF_NAME, OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS \
         WHERE OPTION_TYPE IN ('LEVEL0_FILE_NUM_COMPACTION_TRIGGER', 'DISABLE_AUTO_COMPACTIONS', 'COMPACTION_STYLE') \
         AND CF_NAME IN (SELECT CF_NAME FROM information_schema.ROCKSDB_CFSTATS)";
@@ -124,7 +124,7 @@ fn families(admin: &mut dyn Request) -> Result<Vec<Family>, EngineError> {
 
 /// Sets the number of level-0 files that starts a compaction. The server would create a family for an unknown name, so
 /// only names read from the server are used.
-fn triggers<'a>(admin: &mut dyn Request, wanted: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), EngineError> {
+fn triggers<'a>(admin: &mut dyn Request, wanted: impl Iterator<Item = (&'a str, &'a str)>) -> Result<()> {
     let options: Vec<String> =
         wanted.map(|(name, trigger)| format!("{name}={{level0_file_num_compaction_trigger={trigger};}}")).collect();
     if options.is_empty() {

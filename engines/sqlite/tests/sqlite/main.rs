@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
@@ -64,19 +64,14 @@ fn session(instance: &dyn Instance) -> Box<Sql> {
 }
 
 /// Runs a prepared statement; an embedded engine must answer at the first poll.
-fn execute(
-    session: &mut Sql,
-    statement: Statement,
-    params: &[Param<'_>],
-    visit: Visit<'_>,
-) -> Result<Answer, EngineError> {
+fn execute(session: &mut Sql, statement: Statement, params: &[Param<'_>], visit: Visit<'_>) -> Result<Answer> {
     match pin!(session.execute(statement, params, visit)).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
         Poll::Pending => panic!("sqlite made its client wait"),
     }
 }
 
-fn change(session: &mut Sql, sql: &str, params: &[Param<'_>]) -> Result<Answer, EngineError> {
+fn change(session: &mut Sql, sql: &str, params: &[Param<'_>]) -> Result<Answer> {
     let statement = session.prepare(sql)?;
     execute(session, statement, params, &mut |_| panic!("`{sql}` returned a row"))
 }

@@ -6,7 +6,7 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use super::events::Events;
 use super::library::Library;
@@ -29,7 +29,7 @@ unsafe impl Sync for Connection {}
 
 impl Connection {
     /// Opens a database in an existing directory.
-    pub fn open(library: &Arc<Library>, home: &Path, config: &str) -> Result<Arc<Self>, EngineError> {
+    pub fn open(library: &Arc<Library>, home: &Path, config: &str) -> Result<Arc<Self>> {
         // Never freed: the library's threads may report to it until the process ends.
         let events: &'static Events = Box::leak(Box::new(Events::new()));
         let (home, config) = (c_string(&home.to_string_lossy()), c_string(config));
@@ -52,7 +52,7 @@ impl Connection {
     ///
     /// # Errors
     /// The library's error message; sessions that are still open; an earlier panic.
-    pub fn close(self: Arc<Self>) -> Result<(), EngineError> {
+    pub fn close(self: Arc<Self>) -> Result<()> {
         const CALL: &str = "WT_CONNECTION.close";
         let mut connection = Arc::try_unwrap(self)
             .map_err(|_| EngineError::failed(CALL, "sessions are still open; drop them before the instance"))?;
@@ -73,12 +73,7 @@ impl Connection {
 
     /// Turns a return code into a result.
     #[inline]
-    pub(super) fn check(
-        &self,
-        call: &'static str,
-        code: c_int,
-        session: *const ffi::Session,
-    ) -> Result<(), EngineError> {
+    pub(super) fn check(&self, call: &'static str, code: c_int, session: *const ffi::Session) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code, session)) }
     }
 

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::slice;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::Scan;
 
 use super::ffi;
@@ -16,7 +16,7 @@ impl Session {
     /// # Errors
     /// A conflict; the library's error message.
     #[inline]
-    pub fn search(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    pub fn search(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         const CALL: &str = "WT_CURSOR.search";
         value.clear();
         let raw = self.cursors[cursor].as_ptr();
@@ -51,7 +51,7 @@ impl Session {
     /// # Errors
     /// A conflict; the library's error message.
     #[inline]
-    pub fn insert(&mut self, cursor: CursorId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub fn insert(&mut self, cursor: CursorId, key: &[u8], value: &[u8]) -> Result<()> {
         let raw = self.cursors[cursor].as_ptr();
         let (key, value) = (ffi::Item::of(key), ffi::Item::of(value));
         // SAFETY: as in `search`; the library copies key and value during the
@@ -70,7 +70,7 @@ impl Session {
     /// # Errors
     /// A conflict; the library's error message.
     #[inline]
-    pub fn remove(&mut self, cursor: CursorId, key: &[u8]) -> Result<(), EngineError> {
+    pub fn remove(&mut self, cursor: CursorId, key: &[u8]) -> Result<()> {
         let raw = self.cursors[cursor].as_ptr();
         let key = ffi::Item::of(key);
         // SAFETY: as in `search`; a cursor without a position has none after a remove.
@@ -89,12 +89,7 @@ impl Session {
     ///
     /// # Errors
     /// A conflict; the library's error message.
-    pub fn scan(
-        &mut self,
-        cursor: CursorId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    pub fn scan(&mut self, cursor: CursorId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         if scan.limit == 0 || scan.from >= scan.to {
             return Ok(0);
         }

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use super::connection::Connection;
 use super::{c_string, ffi};
@@ -35,7 +35,7 @@ unsafe impl Send for Session {}
 
 impl Session {
     /// Opens a session with snapshot isolation, for transactions and for reads outside of them.
-    pub fn open(connection: &Arc<Connection>) -> Result<Self, EngineError> {
+    pub fn open(connection: &Arc<Connection>) -> Result<Self> {
         const CALL: &str = "WT_CONNECTION.open_session";
         let mut raw = null_mut();
         // SAFETY: the connection is open as long as its handle lives; without
@@ -55,7 +55,7 @@ impl Session {
     }
 
     /// Creates a table.
-    pub fn create(&mut self, uri: &str, config: &str) -> Result<(), EngineError> {
+    pub fn create(&mut self, uri: &str, config: &str) -> Result<()> {
         let (uri, config) = (c_string(uri), c_string(config));
         // SAFETY: the session is open, the strings live through the call.
         let code = unsafe { (self.raw.as_ref().create)(self.raw.as_ptr(), uri.as_ptr(), config.as_ptr()) };
@@ -64,42 +64,42 @@ impl Session {
 
     /// Opens a cursor on a table and keeps it. Its inserts replace existing rows, and removing an absent row is no
     /// error (`overwrite`, the default).
-    pub fn open_cursor(&mut self, uri: &str) -> Result<CursorId, EngineError> {
+    pub fn open_cursor(&mut self, uri: &str) -> Result<CursorId> {
         let cursor = self.raw_cursor(uri, null())?;
         self.cursors.push(cursor);
         Ok(self.cursors.len() - 1)
     }
 
     /// Begins a transaction.
-    pub fn begin(&mut self) -> Result<(), EngineError> {
+    pub fn begin(&mut self) -> Result<()> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().begin_transaction)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.begin_transaction", code)
     }
 
     /// Commits the transaction; an error rolls it back.
-    pub fn commit(&mut self) -> Result<(), EngineError> {
+    pub fn commit(&mut self) -> Result<()> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().commit_transaction)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.commit_transaction", code)
     }
 
     /// Rolls the transaction back.
-    pub fn rollback(&mut self) -> Result<(), EngineError> {
+    pub fn rollback(&mut self) -> Result<()> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().rollback_transaction)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.rollback_transaction", code)
     }
 
     /// Writes a checkpoint of the whole database, after waiting for a running one.
-    pub fn checkpoint(&mut self) -> Result<(), EngineError> {
+    pub fn checkpoint(&mut self) -> Result<()> {
         // SAFETY: the session is open.
         let code = unsafe { (self.raw.as_ref().checkpoint)(self.raw.as_ptr(), null()) };
         self.check("WT_SESSION.checkpoint", code)
     }
 
     /// The library's metadata for an object: the configuration it was created with, including defaults.
-    pub fn metadata(&mut self, uri: &str) -> Result<String, EngineError> {
+    pub fn metadata(&mut self, uri: &str) -> Result<String> {
         let cursor = self.raw_cursor("metadata:", null())?;
         let key = c_string(uri);
         let mut value: *const c_char = null();
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// All statistics of the connection.
-    pub fn statistics(&mut self) -> Result<Vec<Statistic>, EngineError> {
+    pub fn statistics(&mut self) -> Result<Vec<Statistic>> {
         let cursor = self.statistics_cursor()?;
         let mut found = Vec::new();
         // SAFETY: the cursor is open; its key is an integer and its value two
@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// The current values of these statistics, `None` for one that cannot be read.
-    pub fn statistic_values(&mut self, wanted: &[Statistic]) -> Result<Vec<Option<i64>>, EngineError> {
+    pub fn statistic_values(&mut self, wanted: &[Statistic]) -> Result<Vec<Option<i64>>> {
         let cursor = self.statistics_cursor()?;
         // SAFETY: as in `statistics`.
         unsafe {
@@ -175,11 +175,11 @@ impl Session {
     }
 
     /// A statistics cursor holds the values of the time it was opened.
-    fn statistics_cursor(&mut self) -> Result<NonNull<ffi::Cursor>, EngineError> {
+    fn statistics_cursor(&mut self) -> Result<NonNull<ffi::Cursor>> {
         self.raw_cursor("statistics:", c"statistics=(fast)".as_ptr())
     }
 
-    fn raw_cursor(&mut self, uri: &str, config: *const c_char) -> Result<NonNull<ffi::Cursor>, EngineError> {
+    fn raw_cursor(&mut self, uri: &str, config: *const c_char) -> Result<NonNull<ffi::Cursor>> {
         let uri = c_string(uri);
         let mut raw = null_mut();
         // SAFETY: the session is open, the strings live through the call.
@@ -192,7 +192,7 @@ impl Session {
     }
 
     #[inline]
-    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         self.connection.check(call, code, self.raw.as_ptr())
     }
 

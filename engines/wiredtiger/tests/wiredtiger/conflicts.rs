@@ -1,11 +1,11 @@
 //! Two sessions write the same row: one gets a conflict. It never hangs and no update is lost.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession};
 
 use crate::{Database, config, get, put};
 
-fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
+fn is_conflict<T>(result: Result<T>) -> bool {
     result.is_err_and(|error| error.is_conflict())
 }
 
@@ -30,7 +30,7 @@ fn a_second_writer_of_a_row_gets_a_conflict() {
 /// the other has committed by then.
 #[test]
 fn of_two_that_read_a_row_for_update_one_fails() {
-    type Write = fn(&mut dyn KvSession) -> Result<(), EngineError>;
+    type Write = fn(&mut dyn KvSession) -> Result<()>;
     let writes: [Write; 2] = [|session| session.put(0, b"a", b"written"), |session| session.delete(0, b"a")];
     for (first_commits_before, write) in
         [false, true].into_iter().flat_map(|before| writes.map(|write| (before, write)))

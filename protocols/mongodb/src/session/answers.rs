@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use rumba_engine_api::document::{Done, Visit};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_transport::Linked;
 
 use super::failure::{call_failed, usual};
@@ -28,7 +28,7 @@ enum Taken {
 impl MongoSession {
     /// Sends pending data, handles received messages, and waits in between.
     #[inline]
-    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Done, EngineError>> {
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Done>> {
         while self.link.is_up() {
             let pending = match self.pending {
                 Some(Pending::Nothing) => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rumba_engine_api::bson::{Document, Writer};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::failure::call_failed;
@@ -43,7 +43,7 @@ pub(super) fn session_id() -> rustix::io::Result<[u8; 16]> {
 impl MongoSession {
     /// Encodes a command, or records that it needs no server.
     #[inline]
-    pub(super) fn write(&mut self, command: Command<'_>) -> Result<(), EngineError> {
+    pub(super) fn write(&mut self, command: Command<'_>) -> Result<()> {
         let before = self.transaction;
         match self.written(command) {
             Ok(pending) => self.pending = Some(pending),
@@ -57,7 +57,7 @@ impl MongoSession {
     }
 
     #[inline]
-    fn written(&mut self, command: Command<'_>) -> Result<Pending, EngineError> {
+    fn written(&mut self, command: Command<'_>) -> Result<Pending> {
         Ok(match command {
             Command::Find { of, find } => self.write_find(of, find),
             Command::Insert { into, documents } => {
@@ -251,7 +251,7 @@ impl MongoSession {
 
     /// Ends the message of a write with this many documents, unless it exceeds the server's limits.
     #[inline]
-    fn finish(&mut self, message: usize, documents: usize) -> Result<Pending, EngineError> {
+    fn finish(&mut self, message: usize, documents: usize) -> Result<Pending> {
         let send = &mut self.connection.channel.send;
         let length = send.len() - message;
         if length > self.connection.hello.longest_message || documents == 0 {
@@ -269,7 +269,7 @@ impl MongoSession {
         Ok(Pending::Write)
     }
 
-    fn begin(&mut self) -> Result<Pending, EngineError> {
+    fn begin(&mut self) -> Result<Pending> {
         if !self.has_transactions() {
             return Err(call_failed(
                 "begin",

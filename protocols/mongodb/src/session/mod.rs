@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_transport::{Link, LinkCounts, Linked, OnLost, Target};
 
 use crate::Hello;
@@ -127,7 +127,7 @@ pub struct MongoSession {
 
 impl MongoSession {
     /// Connects.
-    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
+    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self> {
         let connection = lost::enter(target).map_err(|error| {
             // A server that is absent or has ended is reported as a lost connection.
             if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
@@ -157,7 +157,7 @@ impl MongoSession {
     }
 
     /// Ensures that no command is in progress.
-    fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
+    fn idle(&mut self, call: &'static str) -> Result<()> {
         self.link_up()?;
         if self.pending.is_none() {
             return Ok(());
@@ -172,7 +172,7 @@ impl DocumentSession for MongoSession {
     }
 
     #[inline]
-    fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError> {
+    fn submit(&mut self, command: Command<'_>) -> Result<()> {
         if self.pending.is_some() || !self.link.is_up() {
             self.idle("submit")?;
         }
@@ -180,11 +180,11 @@ impl DocumentSession for MongoSession {
     }
 
     #[inline]
-    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done, EngineError>> {
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Done>> {
         self.advance(visit)
     }
 
-    fn run(&mut self, command: Document<'_>) -> Result<(), EngineError> {
+    fn run(&mut self, command: Document<'_>) -> Result<()> {
         self.idle("run")?;
         match self.connection.fetch(&self.options.database, |of| of.values_of(command), None) {
             Ok(_) => Ok(()),

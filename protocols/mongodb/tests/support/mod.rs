@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Writer};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Find};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_mongodb::codec::frame::{self, Framed, HEADER};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
@@ -146,7 +146,7 @@ pub fn batch(name: &str, ids: std::ops::Range<i64>, cursor: i64) -> DocumentBuf 
 }
 
 /// Runs a command and returns its documents' ids.
-pub fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
+pub fn fetch(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>)> {
     let session: &mut dyn DocumentSession = session;
     let mut ids = Vec::new();
     let done = block_on(session.execute(command, &mut |document| ids.push(document.int("_id").unwrap_or(-1))))?;

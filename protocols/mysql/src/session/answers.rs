@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::task::Poll;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Visit};
 use rumba_transport::{Linked, left_out};
 
@@ -54,7 +54,7 @@ enum Taken {
 impl WireSession {
     /// Sends pending data, handles received packets, and waits in between.
     #[inline]
-    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         // The most common case. The queue of a lost connection is empty.
         if let Some(&Pending { kind: Kind::Binary, statement, .. }) = self.queue.front() {
             if !self.connection.channel.incoming.has_some() && self.exchange().is_pending() {
@@ -69,7 +69,7 @@ impl WireSession {
 
     /// Handles an answer of any kind.
     #[inline(never)]
-    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         while self.link.is_up() {
             if self.skipping {
                 self.skip();
@@ -210,7 +210,7 @@ impl WireSession {
     }
 
     #[cold]
-    fn nothing_was_sent(&mut self) -> Result<Answer, EngineError> {
+    fn nothing_was_sent(&mut self) -> Result<Answer> {
         match self.queue.pop() {
             Some(_) => Ok(Answer::default()),
             None => Err(call_failed("poll_answer", "no statement waits for an answer")),
@@ -283,7 +283,7 @@ impl WireSession {
 
     /// The result of the answered call.
     #[inline]
-    fn result(&mut self) -> Result<Answer, EngineError> {
+    fn result(&mut self) -> Result<Answer> {
         if self.failure.is_some() {
             return self.failed();
         }
@@ -291,7 +291,7 @@ impl WireSession {
     }
 
     #[cold]
-    fn failed(&mut self) -> Result<Answer, EngineError> {
+    fn failed(&mut self) -> Result<Answer> {
         let answer = std::mem::take(&mut self.answer);
         self.failure.take().map_or(Ok(answer), Err)
     }

@@ -3,7 +3,7 @@
 use std::slice::ChunksExact;
 use std::time::Instant;
 
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::Param;
 use rumba_transport::{Channel, server_text};
 
@@ -148,7 +148,7 @@ impl Rows {
         statement: usize,
         values: &[Param<'_>],
         backslashes: bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         if !values.len().is_multiple_of(self.columns) {
             return Err(call_failed("submit_rows", "the values do not fill their last row"));
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, announce};
 
@@ -120,7 +120,7 @@ impl WireSession {
     ///
     /// # Errors
     /// The server's or the system's error. One of [`UNREACHABLE`](crate::UNREACHABLE) means that there is no server.
-    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
+    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self> {
         let connection = lost::enter(target, options).map_err(|error| match error {
             // It has a number, as a client library reports it.
             WireError::Unreachable { .. } => error.during("connect"),
@@ -152,7 +152,7 @@ impl WireSession {
     }
 
     /// Ensures that the connection is open and no statement is in progress.
-    fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
+    fn idle(&mut self, call: &'static str) -> Result<()> {
         self.link_up()?;
         if self.queue.front().is_none() {
             return Ok(());
@@ -162,7 +162,7 @@ impl WireSession {
 
     /// Reports the tables that a statement is about to create, if there is an observer.
     #[inline]
-    fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
+    fn announce(&self, sql: &[u8]) -> Result<()> {
         announce(self.options.observer.as_ref(), sql, Dialect::MySql)
     }
 
@@ -171,7 +171,7 @@ impl WireSession {
     }
 
     /// Submits an unprepared statement, or any statement while there is no connection.
-    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.link_up()?;
         let (backslashes, group) = (self.backslashes(), self.open_group());
         let channel = &mut self.connection.channel;
@@ -254,11 +254,11 @@ impl SqlSession for WireSession {
         self.groups
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.prepare_bytes(sql.as_bytes())
     }
 
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.idle("prepare")?;
         self.announce(sql)?;
         match Plan::prepare(&mut self.connection, sql, &self.options) {
@@ -267,7 +267,7 @@ impl SqlSession for WireSession {
         }
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, &self.options, table, columns) {
             Ok(rows) => Ok(Statement(self.statements.keep(Plan::Rows(Box::new(rows))))),
@@ -276,7 +276,7 @@ impl SqlSession for WireSession {
     }
 
     #[inline]
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         match self.statements.get_mut(statement.0) {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
                 binary.write(&mut self.connection.channel.send, params);
@@ -287,7 +287,7 @@ impl SqlSession for WireSession {
         }
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.link_up()?;
         let backslashes = self.backslashes();
         let Some(Plan::Rows(plan)) = self.statements.get_mut(rows.0) else {
@@ -304,11 +304,11 @@ impl SqlSession for WireSession {
         Ok(())
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.submit_bytes(sql.as_bytes())
     }
 
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         self.link_up()?;
         self.announce(sql)?;
         let out = &mut self.connection.channel.send;
@@ -320,7 +320,7 @@ impl SqlSession for WireSession {
         Ok(())
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         let Some(plan) = self.statements.close(statement.0) else {
             return Err(call_failed("close", self.statements.why_none(statement.0)));
         };
@@ -331,7 +331,7 @@ impl SqlSession for WireSession {
     }
 
     #[inline]
-    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         self.advance(visit)
     }
 
@@ -347,7 +347,7 @@ impl SqlSession for WireSession {
         }
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.idle("run")?;
         self.announce(sql.as_bytes())?;
         match query(&mut self.connection, sql, None) {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::Server;
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::{Param, SqlSession};
 use rumba_engine_api::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
@@ -39,10 +39,7 @@ fn every_kind_of_parameter_arrives_as_it_was_sent() {
     }
 }
 
-fn block(
-    session: &mut WireSession,
-    visit: rumba_engine_api::sql::Visit<'_>,
-) -> Result<rumba_engine_api::sql::Answer, EngineError> {
+fn block(session: &mut WireSession, visit: rumba_engine_api::sql::Visit<'_>) -> Result<rumba_engine_api::sql::Answer> {
     let session: &mut dyn SqlSession = session;
     rumba_engine_api::worker::block_on(session.answer(visit))
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::task::Poll;
 
-use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::error::{Result, SqlState};
 use rumba_engine_api::sql::{Answer, Visit};
 use rumba_transport::{Linked, left_out};
 
@@ -32,7 +32,7 @@ enum Taken {
 impl PgSession {
     /// Sends pending data, handles received messages, and waits in between.
     #[inline]
-    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         // The most common case. The queue of a lost connection is empty.
         if let Some(&Pending { kind: Kind::Binary, statement, last: true, .. }) = self.queue.front()
             && !self.skipping
@@ -49,7 +49,7 @@ impl PgSession {
 
     /// Handles an answer of any kind.
     #[inline(never)]
-    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         while self.link.is_up() {
             let pending = match self.queue.front() {
                 Some(&pending) if pending.kind != Kind::Nothing => pending,
@@ -214,7 +214,7 @@ impl PgSession {
     }
 
     #[cold]
-    fn nothing_was_sent(&mut self, nothing: bool) -> Result<Answer, EngineError> {
+    fn nothing_was_sent(&mut self, nothing: bool) -> Result<Answer> {
         if !nothing {
             return Err(call_failed("poll_answer", "no statement waits for an answer"));
         }

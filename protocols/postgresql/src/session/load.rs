@@ -3,7 +3,7 @@
 //! The rows are sent after the statement without waiting for the server's request. A server that refuses the statement
 //! ignores them, as the protocol requires.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::Param;
 
 use super::failure::call_failed;
@@ -85,7 +85,7 @@ impl Rows {
     }
 
     /// Appends the messages that load these rows; false if there are none.
-    pub(super) fn write(&self, out: &mut Vec<u8>, values: &[Param<'_>]) -> Result<bool, EngineError> {
+    pub(super) fn write(&self, out: &mut Vec<u8>, values: &[Param<'_>]) -> Result<bool> {
         if !values.len().is_multiple_of(self.columns.len()) {
             return Err(call_failed("submit_rows", "the values do not fill their last row"));
         }

@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
 use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, TransportError, announce};
 
@@ -102,7 +102,7 @@ pub struct PgSession {
 
 impl PgSession {
     /// Connects.
-    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
+    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self> {
         Self::open(target, options).map_err(|error| error.at_login())
     }
 
@@ -111,7 +111,7 @@ impl PgSession {
     ///
     /// # Errors
     /// The first error, if all attempts fail.
-    pub fn connect_any(hosts: &[Vec<Target>], options: &SessionOptions) -> Result<Self, EngineError> {
+    pub fn connect_any(hosts: &[Vec<Target>], options: &SessionOptions) -> Result<Self> {
         let mut first = None;
         for targets in hosts {
             for target in targets {
@@ -161,7 +161,7 @@ impl PgSession {
     }
 
     /// Ensures that the connection is open and no statement is in progress.
-    fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
+    fn idle(&mut self, call: &'static str) -> Result<()> {
         self.link_up()?;
         if self.queue.front().is_none() {
             return Ok(());
@@ -171,13 +171,13 @@ impl PgSession {
 
     /// Reports the tables that a statement is about to create, if there is an observer.
     #[inline]
-    fn announce(&self, sql: &[u8]) -> Result<(), EngineError> {
+    fn announce(&self, sql: &[u8]) -> Result<()> {
         announce(self.options.observer.as_ref(), sql, Dialect::PostgreSql)
     }
 
     /// Submits an unprepared statement, or one while there is no connection or with the wrong number of parameters.
     #[cold]
-    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         self.link_up()?;
         match self.statements.get(statement.0) {
             Some(Plan::Binary(binary)) if binary.params() == params.len() => {
@@ -255,15 +255,15 @@ impl SqlSession for PgSession {
         !self.options.text
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.prepare_bytes(sql.as_bytes())
     }
 
-    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, sql: &[u8]) -> Result<Statement> {
         self.prepare_declared(sql, &[])
     }
 
-    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement, EngineError> {
+    fn prepare_declared(&mut self, sql: &[u8], types: &[ParamType]) -> Result<Statement> {
         self.idle("prepare")?;
         self.announce(sql)?;
         let number = self.statements.next_number();
@@ -273,7 +273,7 @@ impl SqlSession for PgSession {
         }
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, table, columns) {
             Ok(rows) => Ok(Statement(self.statements.keep(Plan::Rows(rows)))),
@@ -282,7 +282,7 @@ impl SqlSession for PgSession {
     }
 
     #[inline]
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         match self.statements.get(statement.0) {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
                 let (at, control) = (self.connection.channel.send.len(), binary.control);
@@ -299,7 +299,7 @@ impl SqlSession for PgSession {
         }
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         self.link_up()?;
         let Some(Plan::Rows(plan)) = self.statements.get(rows.0) else {
             return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
@@ -309,11 +309,11 @@ impl SqlSession for PgSession {
         Ok(())
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         self.submit_bytes(sql.as_bytes())
     }
 
-    fn submit_bytes(&mut self, sql: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
         self.link_up()?;
         if sql.contains(&0) {
             return Err(call_failed("submit_text", "a zero byte in a statement"));
@@ -324,7 +324,7 @@ impl SqlSession for PgSession {
         Ok(())
     }
 
-    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, statement: Statement) -> Result<()> {
         let is_binary = match self.statements.get(statement.0) {
             Some(plan) => matches!(plan, Plan::Binary(_)),
             None => return Err(call_failed("close", self.statements.why_none(statement.0))),
@@ -341,7 +341,7 @@ impl SqlSession for PgSession {
     }
 
     #[inline]
-    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         self.advance(visit)
     }
 
@@ -357,7 +357,7 @@ impl SqlSession for PgSession {
         }
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.idle("run")?;
         self.announce(sql.as_bytes())?;
         let ran = run(&mut self.connection, sql, None);

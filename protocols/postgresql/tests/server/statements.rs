@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::{Answer, Param, SqlSession};
 use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;
@@ -15,7 +15,7 @@ use rumba_testkit::sql_contract::{
 
 use crate::support::{admin, local, session, sessions, shared, text};
 
-fn visited(session: &mut PgSession, visit: rumba_engine_api::sql::Visit<'_>) -> Result<Answer, EngineError> {
+fn visited(session: &mut PgSession, visit: rumba_engine_api::sql::Visit<'_>) -> Result<Answer> {
     let session: &mut dyn SqlSession = session;
     block_on(session.answer(visit))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
 use rumba_workload_sysbench::Interpreter;
@@ -42,7 +42,7 @@ impl Host for Rehearsal {
         Some(0)
     }
 
-    fn connect(&self, _: usize, _: u32, _: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, _: usize, _: u32, _: u32) -> Result<Box<dyn SqlSession>> {
         Ok(Box::new(DrySession { prepared: 0, held: self.held.clone() }))
     }
 
@@ -70,44 +70,44 @@ impl SqlSession for DrySession {
         true
     }
 
-    fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, _: &str) -> Result<Statement> {
         Ok(self.next())
     }
 
-    fn prepare_bytes(&mut self, _: &[u8]) -> Result<Statement, EngineError> {
+    fn prepare_bytes(&mut self, _: &[u8]) -> Result<Statement> {
         Ok(self.next())
     }
 
-    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement> {
         Ok(self.next())
     }
 
-    fn submit(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, _: Statement, _: &[Param<'_>]) -> Result<()> {
         Ok(())
     }
 
-    fn submit_rows(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, _: Statement, _: &[Param<'_>]) -> Result<()> {
         Ok(())
     }
 
-    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, _: &str) -> Result<()> {
         Ok(())
     }
 
-    fn submit_bytes(&mut self, _: &[u8]) -> Result<(), EngineError> {
+    fn submit_bytes(&mut self, _: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, _: Statement) -> Result<()> {
         self.held.fetch_sub(1, Relaxed);
         Ok(())
     }
 
-    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer>> {
         Poll::Ready(Ok(Answer::default()))
     }
 
-    fn run(&mut self, _: &str) -> Result<(), EngineError> {
+    fn run(&mut self, _: &str) -> Result<()> {
         Ok(())
     }
 }

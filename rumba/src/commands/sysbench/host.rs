@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
@@ -50,7 +50,7 @@ enum Way {
 
 impl Way {
     /// A session for a client that has already had `turn` others.
-    fn session(&self, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn session(&self, client: u32, turn: u32) -> Result<Box<dyn SqlSession>> {
         let session: Box<dyn SqlSession> = match self {
             Way::MySql { targets, options } => {
                 // Hosts and ports are used in turn, across clients and across the connections of each client.
@@ -176,7 +176,7 @@ impl Drivers {
 
     /// A client's result, except for an error of its `thread_done` alone. As in sysbench, such an error is logged and
     /// ignored, because the client has completed its events and others continue.
-    pub fn pass_over(&self, end: Result<(), ScriptError>) -> Result<(), EngineError> {
+    pub fn pass_over(&self, end: Result<(), ScriptError>) -> Result<()> {
         match end {
             Err(error) if error.is_of_end() => {
                 let words = error.to_string();
@@ -212,7 +212,7 @@ impl Drivers {
     }
 
     /// A driver's connection settings, and whether its statements are timed.
-    fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
+    fn way(&self, driver: usize) -> Result<(Way, bool)> {
         let options = self.options();
         let name = DRIVERS[driver].name;
         let settings = DatabaseSettings::read(options, Some(name)).map_err(|refusal| refused(&refusal))?;
@@ -244,7 +244,7 @@ impl Host for Drivers {
         }
     }
 
-    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, driver: usize, client: u32, turn: u32) -> Result<Box<dyn SqlSession>> {
         let (way, is_timed) = self.way(driver)?;
         let session = way.session(client, turn).inspect_err(|_| self.lacks_connection.store(true, Relaxed))?;
         if turn == 0 {
@@ -288,7 +288,7 @@ fn refused(refusal: &Refusal) -> EngineError {
     EngineError::failed("connect", refusal.to_string())
 }
 
-fn port(options: &OptionSet, name: &str) -> Result<u16, EngineError> {
+fn port(options: &OptionSet, name: &str) -> Result<u16> {
     let number = options.int(name).map_err(|refusal| refused(&refusal))?;
     u16::try_from(number).map_err(|_| EngineError::failed("connect", format!("--{name}={number} is no port")))
 }
@@ -297,7 +297,7 @@ fn text(options: &OptionSet, name: &str) -> String {
     options.text(name).unwrap_or_default().to_owned()
 }
 
-fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
+fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way> {
     let tls = mysql_tls(options)?;
     let sockets = options.list("mysql-socket");
     let hosts = options.list("mysql-host");
@@ -361,7 +361,7 @@ fn usual_socket() -> Option<PathBuf> {
     named.or_else(|| USUAL.into_iter().map(PathBuf::from).find(|path| path.exists()))
 }
 
-fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls, EngineError> {
+fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls> {
     let file = |name: &str| options.text(name).filter(|file| !file.is_empty()).map(PathBuf::from);
     let ca = file("mysql-ssl-ca");
     let how = match SslMode::read(options).map_err(|refusal| refused(&refusal))? {
@@ -383,7 +383,7 @@ fn chosen<'a>(options: &'a OptionSet, environment: &'a Environment, option: &str
     if options.source(option) == Some(Source::Default) { found.or(own) } else { own.or(found) }
 }
 
-fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
+fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way> {
     let unable = |error: postgresql::PgError| EngineError::failed("connect", error.to_string());
     let environment = Environment::of_process().map_err(unable)?;
     let chosen = |option, keyword| chosen(options, &environment, option, keyword);
@@ -415,7 +415,7 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
     Ok(Way::PostgreSql { hosts, options })
 }
 
-fn postgresql_ssl_mode(options: &OptionSet, environment: &Environment) -> Result<PgSslMode, EngineError> {
+fn postgresql_ssl_mode(options: &OptionSet, environment: &Environment) -> Result<PgSslMode> {
     const OPTION: &str = "pgsql-sslmode";
     let is_given = options.source(OPTION) != Some(Source::Default) && options.text(OPTION).is_some();
     let Some(mode) = environment.value("sslmode").filter(|_| !is_given) else {
@@ -432,7 +432,7 @@ fn postgresql_tls(
     mode: PgSslMode,
     address: &postgresql::Address,
     environment: &Environment,
-) -> Result<Vec<postgresql::Tls>, EngineError> {
+) -> Result<Vec<postgresql::Tls>> {
     use postgresql::Tls;
     if matches!(address, postgresql::Address::Socket(_)) {
         return Ok(vec![Tls::Off]);
@@ -468,7 +468,7 @@ fn postgresql_tls(
     Ok(ways.into_iter().map(identified).collect())
 }
 
-fn sqlite_way(options: &OptionSet) -> Result<Way, EngineError> {
+fn sqlite_way(options: &OptionSet) -> Result<Way> {
     let settings = SqliteSettings::read(options).map_err(|refusal| refused(&refusal))?;
     let SqliteSettings { journal_mode, synchronous, cache_kib, busy_timeout_ms } = settings;
     let pragmas = format!(

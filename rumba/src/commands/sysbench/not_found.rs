@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_sysbench::cli::OptionSet;
 use rumba_workload_sysbench::cli::command_line::short_name;
 use rumba_workload_sysbench::cli::options::Group;
@@ -57,7 +57,7 @@ fn rows_sought(options: &OptionSet) -> Option<i64> {
     Some(options.double("table-size") as i64).filter(|rows| *rows > 0)
 }
 
-fn ids(drivers: &Drivers) -> Result<Option<Ids>, EngineError> {
+fn ids(drivers: &Drivers) -> Result<Option<Ids>> {
     let Some(driver) = drivers.default_driver() else { return Ok(None) };
     Ids::read(&mut *drivers.connect(driver, 0, 0)?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::{Client, ClientAddress, Pace};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
@@ -179,10 +179,7 @@ struct Once {
 }
 
 impl Client for Once {
-    fn run<'a>(
-        &'a mut self,
-        _pace: &'a mut dyn Pace,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    fn run<'a>(&'a mut self, _pace: &'a mut dyn Pace) -> std::pin::Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         Box::pin(async move {
             match self.interpreter.call_command(&self.name) {
                 Ok(true) => Ok(()),

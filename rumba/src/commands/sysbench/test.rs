@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use rumba_engine_api::engine::ProcessLocation;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{Client, ClientAddress, Pace};
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::Make;
@@ -179,7 +179,7 @@ struct PassedOver {
 }
 
 impl Client for PassedOver {
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         let Self { client, drivers } = self;
         let work = client.work(pace);
         Box::pin(async move { drivers.pass_over(work.await) })

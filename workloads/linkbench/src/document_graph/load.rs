@@ -2,7 +2,7 @@
 
 use rumba_engine_api::bson::Documents;
 use rumba_engine_api::document::{Command, DocumentSession};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedDocuments;
 
@@ -24,7 +24,7 @@ impl DocumentLoader {
         Self { session: CountedDocuments::new(session), nodes, links, counts }
     }
 
-    async fn load(&mut self) -> Result<(), EngineError> {
+    async fn load(&mut self) -> Result<()> {
         for (into, documents) in [(NODES, &self.nodes), (LINKS, &self.links), (COUNTS, &self.counts)] {
             if documents.is_empty() {
                 continue;
@@ -59,7 +59,7 @@ impl GraphLoad for DocumentLoader {
         self.counts.push(|of| schema::put_count(of, count));
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         if self.nodes.is_empty() && self.links.is_empty() && self.counts.is_empty() {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl GraphLoad for DocumentLoader {
         [&mut self.nodes, &mut self.links, &mut self.counts].into_iter().for_each(Documents::clear);
     }
 
-    async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep, EngineError> {
+    async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep> {
         self.session.run(schema::index().get())?;
         Ok(IndexStep::default())
     }

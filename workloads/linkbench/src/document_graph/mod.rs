@@ -2,7 +2,7 @@
 
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedDocuments;
 
@@ -42,7 +42,7 @@ fn unreported(there: bool) -> Written {
 }
 
 /// Keeps the first error; the rest of the answer is ignored.
-fn keep<T>(first: &mut Option<EngineError>, result: Result<T, EngineError>) {
+fn keep<T>(first: &mut Option<EngineError>, result: Result<T>) {
     if let Err(error) = result {
         first.get_or_insert(error);
     }
@@ -71,11 +71,7 @@ impl DocumentGraph {
     }
 
     /// Visits the links that are found.
-    async fn find_links(
-        session: &mut CountedDocuments,
-        find: Find<'_>,
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn find_links(session: &mut CountedDocuments, find: Find<'_>, visit: VisitLink<'_>) -> Result<u64> {
         let mut first = None;
         let mut each = |document: Document<'_>| keep(&mut first, schema::link(document).map(|link| visit(&link)));
         let done = session.execute(Command::Find { of: LINKS, find }, &mut each).await?;
@@ -83,7 +79,7 @@ impl DocumentGraph {
     }
 
     /// Writes a link in its new form, and its count if that changes; returns whether the link existed.
-    async fn write_link(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+    async fn write_link(&mut self, link: &Link<'_>) -> Result<bool> {
         let id = schema::link_id(link.key);
         let update = Update {
             filter: self.filter.write(|of| of.binary("_id", &id)),
@@ -106,7 +102,7 @@ impl DocumentGraph {
         session: &mut CountedDocuments,
         update: Update<'_>,
         projection: Document<'_>,
-    ) -> Result<Option<bool>, EngineError> {
+    ) -> Result<Option<bool>> {
         let mut before = None;
         let mut each = |document: Document<'_>| before = Some(schema::visibility(document));
         let command = Command::FindAndModify { of: LINKS, update, projection, new: false };
@@ -115,13 +111,7 @@ impl DocumentGraph {
     }
 
     /// Changes a count, and creates it if necessary.
-    async fn change_count(
-        &mut self,
-        key: LinkKey,
-        change: i64,
-        time: u64,
-        may_be_new: bool,
-    ) -> Result<(), EngineError> {
+    async fn change_count(&mut self, key: LinkKey, change: i64, time: u64, may_be_new: bool) -> Result<()> {
         let LinkKey { link_type, id1, .. } = key;
         let id = schema::count_id(id1, link_type);
         let update = Update {
@@ -162,7 +152,7 @@ impl DocumentGraph {
     }
 
     /// Hides a link, and subtracts it from its count if it was visible; returns whether it exists.
-    async fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         let id = schema::link_id(key);
         let filter = self.filter.write(|of| of.binary("_id", &id));
         let update = Update { filter, update: self.hide.get(), upsert: false };
@@ -173,7 +163,7 @@ impl DocumentGraph {
         Ok(before.is_some())
     }
 
-    async fn put_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn put_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.session.begin().await?;
         let written = self.write_link(link).await;
         self.session.end(written).await.map(unreported)
@@ -189,7 +179,7 @@ fn crossed(error: EngineError) -> EngineError {
 }
 
 impl GraphStore for DocumentGraph {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         let id = self.ids.next();
         self.documents.clear();
         self.documents.push(|of| {
@@ -200,7 +190,7 @@ impl GraphStore for DocumentGraph {
         Ok(id)
     }
 
-    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         let filter = self.filter.write(|of| of.int("_id", number(id)));
         let find = Find { limit: 1, ..Find::by(filter) };
         let mut first = None;
@@ -209,7 +199,7 @@ impl GraphStore for DocumentGraph {
         first.map_or(Ok(done.documents > 0), Err)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         let update = Update {
             filter: self.filter.write(|of| {
                 of.int("_id", number(node.id));
@@ -221,7 +211,7 @@ impl GraphStore for DocumentGraph {
         Ok(unreported(self.session.change(Command::Update { of: NODES, update }).await?.matched > 0))
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written> {
         let filter = self.filter.write(|of| {
             of.int("_id", number(id));
             of.small("type", NODE_TYPE as i32);
@@ -229,21 +219,21 @@ impl GraphStore for DocumentGraph {
         Ok(unreported(self.session.change(Command::Delete { from: NODES, filter, all: false }).await?.matched > 0))
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.put_link(link).await
     }
 
-    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.put_link(link).await
     }
 
-    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         self.session.begin().await?;
         let hidden = self.hide_link(key, time).await;
         self.session.end(hidden).await
     }
 
-    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         let id = schema::count_id(id1, link_type);
         let find = Find { limit: 1, ..Find::by(self.filter.write(|of| of.binary("_id", &id))) };
         let (mut count, mut first) = (0, None);
@@ -253,13 +243,7 @@ impl GraphStore for DocumentGraph {
         first.map_or(Ok(count), Err)
     }
 
-    async fn get_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        id2s: &[u64],
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
         if id2s.is_empty() {
             return Ok(0);
         }
@@ -273,7 +257,7 @@ impl GraphStore for DocumentGraph {
         Self::find_links(&mut self.session, Find::by(filter), visit).await
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let filter = self.filter.write(|of| {
             of.int("id1", number(query.id1));

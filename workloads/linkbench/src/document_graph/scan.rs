@@ -2,7 +2,7 @@
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Writer};
 use rumba_engine_api::document::{Command, Find};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use super::schema::{self, COUNTS, ENTRY, INDEX, LINKS, NODES, number};
 use super::{DocumentGraph, keep};
@@ -43,9 +43,9 @@ impl DocumentGraph {
         &mut self,
         of: &str,
         find: Find<'_>,
-        read: impl Fn(Document<'_>, &mut T) -> Result<(), EngineError>,
+        read: impl Fn(Document<'_>, &mut T) -> Result<()>,
         visit: &mut T,
-    ) -> Result<u64, EngineError>
+    ) -> Result<u64>
     where
         T: ?Sized,
     {
@@ -62,31 +62,21 @@ fn short(limit: u64) -> u32 {
 }
 
 impl GraphScan for DocumentGraph {
-    async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64, EngineError> {
+    async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64> {
         let (order, filter) =
             (rising(&["_id"]), behind(after.map(|id| move |of: &mut Writer<'_>| of.int("$gt", number(id)))));
         let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
         self.page(NODES, find, |document, visit| schema::node(document).map(|node| visit(&node)), visit).await
     }
 
-    async fn scan_links(
-        &mut self,
-        after: Option<LinkKey>,
-        limit: u64,
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let after = after.map(|key| move |of: &mut Writer<'_>| of.binary("$gt", &schema::link_id(key)));
         let (order, filter) = (rising(&["_id"]), behind(after));
         let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
         self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
     }
 
-    async fn scan_index(
-        &mut self,
-        after: Option<IndexKey>,
-        limit: u64,
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_index(&mut self, after: Option<IndexKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let (order, filter, covered) = (rising(&ENTRY), behind_entry(after), schema::covered());
         let find = Find {
             sort: order.get(),
@@ -98,12 +88,7 @@ impl GraphScan for DocumentGraph {
         self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
     }
 
-    async fn scan_counts(
-        &mut self,
-        after: Option<(u64, u64)>,
-        limit: u64,
-        visit: VisitCount<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn scan_counts(&mut self, after: Option<(u64, u64)>, limit: u64, visit: VisitCount<'_>) -> Result<u64> {
         let after = after
             .map(|(id1, link_type)| move |of: &mut Writer<'_>| of.binary("$gt", &schema::count_id(id1, link_type)));
         let (order, filter) = (rising(&["_id"]), behind(after));

@@ -2,7 +2,7 @@
 //! (mdcallag/linkbench, `LinkStoreMongoDb2`).
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Malformed, Writer};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
 
@@ -106,7 +106,7 @@ pub fn entry(key: &IndexKey) -> [i64; 5] {
     [number(key.id1), number(key.link_type), i64::from(key.visible), number(key.time), number(key.id2)]
 }
 
-pub fn node(document: Document<'_>) -> Result<Node<'_>, EngineError> {
+pub fn node(document: Document<'_>) -> Result<Node<'_>> {
     read("node", document, |document| {
         Ok(Node {
             id: document.int("_id")? as u64,
@@ -119,7 +119,7 @@ pub fn node(document: Document<'_>) -> Result<Node<'_>, EngineError> {
 }
 
 /// Read in one pass, because a list has thousands.
-pub fn link(document: Document<'_>) -> Result<Link<'_>, EngineError> {
+pub fn link(document: Document<'_>) -> Result<Link<'_>> {
     read("link", document, |document| {
         let mut link = Link { key: LinkKey::default(), visible: false, version: 0, time: 0, data: &[] };
         let mut found = 0_u32;
@@ -142,7 +142,7 @@ pub fn link(document: Document<'_>) -> Result<Link<'_>, EngineError> {
     })
 }
 
-pub fn count(document: Document<'_>) -> Result<LinkCount, EngineError> {
+pub fn count(document: Document<'_>) -> Result<LinkCount> {
     read("count", document, |document| {
         Ok(LinkCount {
             id1: document.int("id")? as u64,
@@ -155,7 +155,7 @@ pub fn count(document: Document<'_>) -> Result<LinkCount, EngineError> {
 }
 
 /// Whether a link was visible, from the answer of a change.
-pub fn visibility(document: Document<'_>) -> Result<bool, EngineError> {
+pub fn visibility(document: Document<'_>) -> Result<bool> {
     read("link", document, |document| Ok(document.int("visibility")? != 0))
 }
 
@@ -164,7 +164,7 @@ fn read<'a, T>(
     what: &str,
     document: Document<'a>,
     values: impl FnOnce(Document<'a>) -> Result<T, Malformed>,
-) -> Result<T, EngineError> {
+) -> Result<T> {
     values(document).map_err(|error| broken(what, error, document))
 }
 

@@ -12,7 +12,7 @@ use crate::node_ids::NextNodeId;
 /// A session of a server without transactions, on which another client has just created the count.
 struct Crossed {
     counts: Arc<AtomicU32>,
-    answer: Option<Result<Done, EngineError>>,
+    answer: Option<Result<Done>>,
 }
 
 impl DocumentSession for Crossed {
@@ -20,7 +20,7 @@ impl DocumentSession for Crossed {
         false
     }
 
-    fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError> {
+    fn submit(&mut self, command: Command<'_>) -> Result<()> {
         let is_first = matches!(command, Command::Update { of: COUNTS, .. }) && self.counts.fetch_add(1, Relaxed) == 0;
         self.answer = Some(match is_first {
             true => Err(EngineError::Duplicate(ErrorCode::of_server(11000, *b"\0\0\0\0\0"))),
@@ -29,11 +29,11 @@ impl DocumentSession for Crossed {
         Ok(())
     }
 
-    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Done, EngineError>> {
+    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Done>> {
         Poll::Ready(self.answer.take().unwrap())
     }
 
-    fn run(&mut self, _: Document<'_>) -> Result<(), EngineError> {
+    fn run(&mut self, _: Document<'_>) -> Result<()> {
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::graph::{IndexStep, Node};
+use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::worker::block_on;
 
@@ -14,7 +15,7 @@ struct Busy {
 }
 
 impl Busy {
-    fn answer(&mut self) -> Result<(), EngineError> {
+    fn answer(&mut self) -> Result<()> {
         if self.conflicts > 0 {
             self.conflicts -= 1;
             return Err(EngineError::conflict("busy"));
@@ -34,13 +35,13 @@ impl GraphLoad for Busy {
 
     fn stage_count(&mut self, _: &LinkCount) {}
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         self.answer()
     }
 
     fn clear_staged(&mut self) {}
 
-    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep, EngineError> {
+    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep> {
         self.answer().map(|()| IndexStep::default())
     }
 
@@ -110,7 +111,7 @@ impl GraphLoad for &mut Weighed {
 
     fn stage_count(&mut self, _: &LinkCount) {}
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         self.most = self.most.max(self.staged);
         self.loads += u32::from(self.staged > 0);
         Ok(())
@@ -120,7 +121,7 @@ impl GraphLoad for &mut Weighed {
         self.staged = 0;
     }
 
-    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep, EngineError> {
+    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep> {
         Ok(IndexStep::default())
     }
 

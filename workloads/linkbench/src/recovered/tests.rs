@@ -5,6 +5,7 @@ use std::io::Seek;
 use std::sync::{Arc, Mutex};
 
 use rumba_engine_api::check::{Check, EXAMPLES};
+use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::block_on;
 use rumba_workload_kit::ledger::RowCount;
 
@@ -42,7 +43,7 @@ struct Way {
 }
 
 impl Way {
-    fn write<T>(&self, write: impl FnOnce(&mut Oracle) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    fn write<T>(&self, write: impl FnOnce(&mut Oracle) -> Result<T>) -> Result<T> {
         let mut graph = self.world.graph.lock().unwrap();
         match self.trouble {
             None => write(&mut graph),
@@ -54,52 +55,46 @@ impl Way {
 }
 
 impl GraphStore for Way {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         self.write(|graph| {
             graph.next_id += 1;
             block_on(graph.add_node(node))
         })
     }
 
-    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         block_on(self.world.graph.lock().unwrap().get_node(id, visit))
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         self.write(|graph| block_on(graph.update_node(node)))
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written> {
         self.write(|graph| block_on(graph.delete_node(id)))
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.write(|graph| block_on(graph.add_link(link)))
     }
 
-    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.write(|graph| block_on(graph.update_link(link)))
     }
 
-    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         self.write(|graph| block_on(graph.delete_link(key, time)))
     }
 
-    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         block_on(self.world.graph.lock().unwrap().count_links(id1, link_type))
     }
 
-    async fn get_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        id2s: &[u64],
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
         block_on(self.world.graph.lock().unwrap().get_links(id1, link_type, id2s, visit))
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         block_on(self.world.graph.lock().unwrap().get_links_list(query, visit))
     }
 }

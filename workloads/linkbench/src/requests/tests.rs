@@ -3,6 +3,7 @@
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};
 use crate::tally::{Sums, Tallies};
+use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::worker::block_on;
 
@@ -30,25 +31,25 @@ struct Recorder {
 }
 
 impl GraphStore for Recorder {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         self.payloads.push(node.data.len());
         Ok(1)
     }
 
-    async fn get_node(&mut self, _: u64, _: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, _: u64, _: VisitNode<'_>) -> Result<bool> {
         Ok(true)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         self.payloads.push(node.data.len());
         Ok(THERE)
     }
 
-    async fn delete_node(&mut self, _: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, _: u64) -> Result<Written> {
         Ok(THERE)
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         self.times.push(link.time);
         match self.trouble {
             Trouble::None => Ok(NEW),
@@ -59,23 +60,23 @@ impl GraphStore for Recorder {
         }
     }
 
-    async fn update_link(&mut self, _: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, _: &Link<'_>) -> Result<Written> {
         Ok(THERE)
     }
 
-    async fn delete_link(&mut self, _: LinkKey, _: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, _: LinkKey, _: u64) -> Result<bool> {
         Ok(true)
     }
 
-    async fn count_links(&mut self, _: u64, _: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, _: u64, _: u64) -> Result<i64> {
         Ok(1)
     }
 
-    async fn get_links(&mut self, _: u64, _: u64, id2s: &[u64], _: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, _: u64, _: u64, id2s: &[u64], _: VisitLink<'_>) -> Result<u64> {
         Ok(id2s.len() as u64)
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         self.lists.push(*query);
         let ListQuery { id1, link_type, to_time, limit, .. } = *query;
         let newest = to_time.min(LOADED_AT_MS);

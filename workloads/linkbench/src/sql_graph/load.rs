@@ -1,6 +1,6 @@
 //! The load over SQL: rows are sent in batches, in the session's best way.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Param, SqlSession, Statement};
 use rumba_engine_api::worker::StatementCounts;
 
@@ -25,7 +25,7 @@ impl SqlLoader {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>) -> Result<Self> {
         let mut statements = Statements::new(session, &[])?;
         let session = &mut statements.transactions.session;
         Ok(Self {
@@ -48,7 +48,7 @@ impl SqlLoader {
     }
 
     /// Loads the staged rows, each run of rows of one table at once.
-    async fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
+    async fn load(&mut self, stage: &Stage) -> Result<()> {
         let mut rows = stage.rows().peekable();
         let mut begins = true;
         while let Some(table) = rows.peek().map(|row| self.rows(row)) {
@@ -64,7 +64,7 @@ impl SqlLoader {
         Ok(())
     }
 
-    async fn submit(&mut self, table: Statement, values: &[Param<'_>], begins: bool) -> Result<(), EngineError> {
+    async fn submit(&mut self, table: Statement, values: &[Param<'_>], begins: bool) -> Result<()> {
         if begins {
             let first = |session: &mut dyn SqlSession| session.submit_rows(table, values);
             return self.statements.transactions.begin_with(first, &mut |_| {}).await.map(drop);
@@ -103,7 +103,7 @@ impl GraphLoad for SqlLoader {
         self.stage.push_count(count);
     }
 
-    async fn load_staged(&mut self) -> Result<(), EngineError> {
+    async fn load_staged(&mut self) -> Result<()> {
         if self.stage.is_empty() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl GraphLoad for SqlLoader {
         self.stage.clear();
     }
 
-    async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep, EngineError> {
+    async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep> {
         let index = self.statements.text.index;
         self.statements.transactions.session.run(index)?;
         Ok(IndexStep::default())

@@ -1,6 +1,6 @@
 //! The graph over SQL.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Param, Row, SqlSession};
 use rumba_engine_api::worker::StatementCounts;
 
@@ -74,7 +74,7 @@ impl SqlGraph {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn client(session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self, EngineError> {
+    pub fn client(session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self> {
         let mix = sql_text::text(session.dialect())?.mix(style);
         Self::new(session, style, &mix)
     }
@@ -83,7 +83,7 @@ impl SqlGraph {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn verifier(mut session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self, EngineError> {
+    pub fn verifier(mut session: Box<dyn SqlSession>, style: WriteStyle) -> Result<Self> {
         for reported in sql_text::text(session.dialect())?.before_scans {
             session.run(reported)?;
         }
@@ -94,12 +94,12 @@ impl SqlGraph {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, style: WriteStyle, statements: &[Sql]) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, style: WriteStyle, statements: &[Sql]) -> Result<Self> {
         Ok(Self { statements: Statements::new(session, statements)?, style })
     }
 
     /// Starts the smallest multiget that takes all ids; false if there are no ids.
-    fn submit_multiget(&mut self, id1: u64, link_type: u64, id2s: &[u64]) -> Result<bool, EngineError> {
+    fn submit_multiget(&mut self, id1: u64, link_type: u64, id2s: &[u64]) -> Result<bool> {
         let Some(&last) = id2s.last() else { return Ok(false) };
         let Some(&which) = self.statements.text.multigets.iter().find(|multiget| multiget.ids() >= id2s.len()) else {
             return Err(EngineError::failed("submit", format!("a multiget of {} ids", id2s.len())));
@@ -119,7 +119,7 @@ impl SqlGraph {
         &mut self,
         which: Sql,
         values: impl Iterator<Item = Param<'static>>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         let mut places = [Param::Null; MOST];
         let filled = places.iter_mut().zip(values).map(|(place, value)| *place = value).count();
         self.statements.submit(which, &places[..filled])
@@ -127,7 +127,7 @@ impl SqlGraph {
 }
 
 impl GraphStore for SqlGraph {
-    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64> {
         let [_, values @ ..] = node_params(node);
         // Some servers return the id as a row, others with the count.
         let mut returned = None;
@@ -135,56 +135,50 @@ impl GraphStore for SqlGraph {
         Ok(returned.unwrap_or(answer.last_insert_id) as u64)
     }
 
-    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         Ok(self.statements.execute(Sql::GetNode, &[int(id)], &mut |row| visit(&node_row(row))).await?.rows > 0)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
         Ok(unreported(self.statements.change(Sql::UpdateNode, &node_params(node)).await?.matched > 0))
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written> {
         Ok(unreported(self.statements.change(Sql::DeleteNode, &[int(id), int(NODE_TYPE.into())]).await?.affected > 0))
     }
 
-    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written> {
         match self.style {
             WriteStyle::Upsert => self.upsert(link).await,
             WriteStyle::InsertOrUpdate => self.insert_or_overwrite(link).await,
         }
     }
 
-    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written> {
         match self.style {
             WriteStyle::Upsert => self.upsert(link).await,
             WriteStyle::InsertOrUpdate => self.overwrite_or_insert(link).await,
         }
     }
 
-    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool> {
         self.hide(key, time).await
     }
 
-    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         let mut count = 0;
         self.statements.execute(Sql::CountLinks, &[int(id1), int(link_type)], &mut |row| count = row.int(0)).await?;
         Ok(count)
     }
 
-    async fn get_links(
-        &mut self,
-        id1: u64,
-        link_type: u64,
-        id2s: &[u64],
-        visit: VisitLink<'_>,
-    ) -> Result<u64, EngineError> {
+    async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
         if !self.submit_multiget(id1, link_type, id2s)? {
             return Ok(0);
         }
         Ok(self.statements.transactions.session.answer(&mut |row| visit(&link_row(row))).await?.rows)
     }
 
-    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
         let ListQuery { id1, link_type, from_time, to_time, offset, limit } = *query;
         let values = [int(id1), int(link_type), int(from_time), int(to_time), int(limit), int(offset)];
         Ok(self.statements.execute(Sql::GetLinksList, &values, &mut |row| visit(&link_row(row))).await?.rows)

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::Dialect;
 
 use crate::profile::WriteStyle;
@@ -227,7 +227,7 @@ const ALL: [Sql; COUNT] = [
 ///
 /// # Errors
 /// The dialect has no statements here yet.
-pub fn text(dialect: Dialect) -> Result<&'static Text, EngineError> {
+pub fn text(dialect: Dialect) -> Result<&'static Text> {
     static SQLITE: OnceLock<Text> = OnceLock::new();
     static MYSQL: OnceLock<Text> = OnceLock::new();
     static POSTGRESQL: OnceLock<Text> = OnceLock::new();

@@ -1,14 +1,14 @@
 //! Checks that the tables hold exactly as many rows as were written, and no foreign rows.
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::RowCount;
 
 use super::PAGE;
 use crate::graph::{GraphScan, NODE_TYPE};
 
 /// Reads every node: their number, and whether each looks like a written one.
-pub async fn nodes(graph: &mut impl GraphScan, expected: &RowCount) -> Result<[Check; 2], EngineError> {
+pub async fn nodes(graph: &mut impl GraphScan, expected: &RowCount) -> Result<[Check; 2]> {
     let mut content = Check::new("every node has the type and a version that were written");
     let mut after = None;
     loop {

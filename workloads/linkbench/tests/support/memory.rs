@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 
 type Key = (SpaceId, Vec<u8>);
@@ -64,7 +64,7 @@ pub struct MemorySession {
 }
 
 impl MemorySession {
-    fn lock(&self, key: &Key) -> Result<(), EngineError> {
+    fn lock(&self, key: &Key) -> Result<()> {
         let mut store = self.store.lock().unwrap();
         match store.locks.get(key) {
             Some(owner) if *owner != self.own => Err(EngineError::conflict("locked by another session")),
@@ -90,7 +90,7 @@ impl MemorySession {
 }
 
 impl KvSession for MemorySession {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         let key = (space, key.to_vec());
         let store = self.store.lock().unwrap();
         let found = self.writes.get(&key).map_or_else(|| store.rows.get(&key), |written| written.as_ref());
@@ -99,28 +99,23 @@ impl KvSession for MemorySession {
         Ok(found.is_some())
     }
 
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         let store = self.store.lock().unwrap();
         let range = (Bound::Included((space, scan.from.to_vec())), Bound::Excluded((space, scan.to.to_vec())));
         Ok(store.rows.range(range).take(scan.limit).map(|(key, value)| visit(&key.1, value)).count())
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         assert!(self.writes.is_empty(), "a transaction within a transaction");
         Ok(())
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.lock(&(space, key.to_vec()))?;
         self.get(space, key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         self.puts += 1;
         if self.conflicts > 0 && self.puts.is_multiple_of(3) {
             self.conflicts -= 1;
@@ -132,7 +127,7 @@ impl KvSession for MemorySession {
         Ok(())
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         let key = (space, key.to_vec());
         self.lock(&key)?;
         if !self.loses_deletes {
@@ -141,7 +136,7 @@ impl KvSession for MemorySession {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.commits += 1;
         match self.fails_commit {
             Some((number, applied)) if number == self.commits => {
@@ -153,7 +148,7 @@ impl KvSession for MemorySession {
         Ok(())
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         self.end(false);
         Ok(())
     }

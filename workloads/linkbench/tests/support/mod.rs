@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCounts};
 use rumba_engine_api::workload::{Bound, Workload};
@@ -62,7 +62,7 @@ pub fn drive(client: &mut dyn Client, ops: u64) -> Count {
 }
 
 /// As [`drive`], with a session that may fail.
-pub fn try_drive(client: &mut dyn Client, ops: u64) -> Result<Count, EngineError> {
+pub fn try_drive(client: &mut dyn Client, ops: u64) -> Result<Count> {
     let mut count = Count::of(ops);
     let polled = pin!(client.run(&mut count)).poll(&mut Context::from_waker(Waker::noop()));
     match polled {

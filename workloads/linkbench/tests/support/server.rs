@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
 /// The state of a server with one link, and the statements it received.
@@ -86,18 +86,18 @@ impl SqlSession for ServerSession {
         true
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.server.lock().unwrap().prepared.push(sql.to_owned());
         self.texts.push(beginning(sql));
         Ok(Statement(self.texts.len() - 1))
     }
 
-    fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement> {
         self.texts.push(format!("ROWS {table}"));
         Ok(Statement(self.texts.len() - 1))
     }
 
-    fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<()> {
         assert!(self.pending.len() < self.pipeline, "more at once than the session takes");
         let mut server = self.server.lock().unwrap();
         server.statements += 1;
@@ -109,19 +109,19 @@ impl SqlSession for ServerSession {
         Ok(())
     }
 
-    fn submit_rows(&mut self, rows: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, _: &[Param<'_>]) -> Result<()> {
         self.submit(rows, &[])
     }
 
-    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, _: &str) -> Result<()> {
         Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
     }
 
-    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, _: Statement) -> Result<()> {
         Ok(())
     }
 
-    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         let text = &self.texts[self.pending.pop_front().unwrap()];
         let server = self.server.lock().unwrap();
         let is_there = server.has_link;
@@ -140,7 +140,7 @@ impl SqlSession for ServerSession {
         })
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.server.lock().unwrap().reported.push(sql.to_owned());
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::task::{Context, Poll};
 
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode};
@@ -76,7 +76,7 @@ fn wrong(error: rusqlite::Error) -> EngineError {
 }
 
 impl SqliteSession {
-    fn answer(&mut self, visit: Visit<'_>) -> Result<Answer, EngineError> {
+    fn answer(&mut self, visit: Visit<'_>) -> Result<Answer> {
         let (statement, params) = self.submitted.take().unwrap();
         if self.misses > 0 && self.statements[statement].starts_with("SELECT visibility") {
             self.misses -= 1;
@@ -105,26 +105,26 @@ impl SqlSession for SqliteSession {
         true
     }
 
-    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, sql: &str) -> Result<Statement> {
         self.connection.prepare_cached(sql).map_err(wrong)?;
         self.statements.push(sql.to_owned());
         Ok(Statement(self.statements.len() - 1))
     }
 
-    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement> {
         let places = vec!["?"; columns.len()].join(",");
         self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
     }
 
-    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, _: &str) -> Result<()> {
         Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
     }
 
-    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, _: Statement) -> Result<()> {
         Ok(())
     }
 
-    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
         let width = self.statements[rows.0].matches('?').count();
         let mut last = None;
         for row in values.chunks(width) {
@@ -136,7 +136,7 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
-    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
         let owned = params.iter().map(|param| match param {
             Param::Null => Value::Null,
             Param::Int(number) => Value::Integer(*number),
@@ -147,11 +147,11 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
-    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer>> {
         Poll::Ready(self.answer(visit))
     }
 
-    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn run(&mut self, sql: &str) -> Result<()> {
         self.connection.execute_batch(sql).map_err(wrong)
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::{OptionSet, Refusal};
 use crate::counters::Counters;
 use crate::random::{Random, Shapes};
 use crate::setup::Events;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::Client;
 
 use crate::built_in_tests::cpu::Cpu;
@@ -179,7 +179,7 @@ impl Started {
     ///
     /// # Errors
     /// There is no memory for a buffer, or no room in the system for requests.
-    pub fn client(&self, number: u32, counters: Arc<Counters>, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    pub fn client(&self, number: u32, counters: Arc<Counters>, seed: u64) -> Result<Box<dyn Client>> {
         let random = Random::new(seed, number, self.shapes);
         let client: Box<dyn Client> = match &self.shared {
             Shared::Cpu { max_prime } => self.boxed(Cpu { max_prime: *max_prime }, counters),

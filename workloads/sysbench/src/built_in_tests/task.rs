@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::setup::Events;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{Client, Op, Pace};
 
 use crate::built_in_tests::failure::Failure;
@@ -39,7 +39,7 @@ pub(crate) struct TaskClient<T> {
 }
 
 impl<T: Task> TaskClient<T> {
-    async fn go(&mut self, pace: &mut dyn Pace) -> Result<(), EngineError> {
+    async fn go(&mut self, pace: &mut dyn Pace) -> Result<()> {
         // sysbench checks the limit of events first, and then waits for an arrival of `--rate`.
         while self.events.take() && poll_fn(|context| pace.poll_turn(context)).await {
             let Some(event) = self.task.next() else {
@@ -55,7 +55,7 @@ impl<T: Task> TaskClient<T> {
 }
 
 impl<T: Task> Client for TaskClient<T> {
-    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
         Box::pin(self.go(pace))
     }
 }

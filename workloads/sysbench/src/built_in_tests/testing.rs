@@ -7,7 +7,7 @@ use crate::cli::options::{BuiltIn, Source};
 use crate::cli::settings::{FileSettings, Settings};
 use crate::counters::Counters;
 use crate::random::{Random, Shapes};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::block_on;
 use rumba_testkit::allocations::Counting;
 use rumba_testkit::turns::Turns;
@@ -57,7 +57,7 @@ pub(crate) fn random() -> Random {
 }
 
 /// Runs clients on separate threads, each for at most this many events; returns their counters.
-pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Arc<Counters>>, EngineError> {
+pub(crate) fn run(started: &Started, clients: u32, events: u64) -> Result<Vec<Arc<Counters>>> {
     std::thread::scope(|scope| {
         let client = |number| {
             scope.spawn(move || {

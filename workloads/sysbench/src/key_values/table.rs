@@ -1,6 +1,6 @@
 //! Keys and values in a table of two columns, for SQL engines.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::Batch;
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
@@ -32,7 +32,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(mut session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub(super) fn new(mut session: Box<dyn SqlSession>) -> Result<Self> {
         let dialect = session.dialect();
         let mark = |number: usize| match dialect {
             Dialect::PostgreSql => format!("${number}"),
@@ -71,7 +71,7 @@ impl Table {
         statement: Statement,
         params: &[Param<'_>],
         visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Answer> {
         self.session.submit(statement, params)?;
         client.wait(|context| self.session.poll_answer(context, visit))
     }
@@ -82,7 +82,7 @@ impl Table {
         key: &[u8],
         for_update: bool,
         value: &mut Vec<u8>,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool> {
         let statement = if for_update { self.get_for_update } else { self.get };
         let answer = self.run(client, statement, &[Param::Bytes(key)], &mut |row| {
             value.clear();
@@ -97,34 +97,34 @@ impl Table {
         from: &[u8],
         limit: usize,
         visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    ) -> Result<usize> {
         let params = [Param::Bytes(from), Param::Int(limit as i64)];
         let answer = self.run(client, self.scan, &params, &mut |row| visit(row.bytes(0), row.bytes(1)))?;
         Ok(answer.rows as usize)
     }
 
-    pub(super) fn put(&mut self, client: &ClientContext, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    pub(super) fn put(&mut self, client: &ClientContext, key: &[u8], value: &[u8]) -> Result<()> {
         self.run(client, self.put, &[Param::Bytes(key), Param::Bytes(value)], &mut |_| {}).map(drop)
     }
 
-    pub(super) fn delete(&mut self, client: &ClientContext, key: &[u8]) -> Result<(), EngineError> {
+    pub(super) fn delete(&mut self, client: &ClientContext, key: &[u8]) -> Result<()> {
         self.run(client, self.delete, &[Param::Bytes(key)], &mut |_| {}).map(drop)
     }
 
-    pub(super) fn begin(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(super) fn begin(&mut self, client: &ClientContext) -> Result<()> {
         self.run(client, self.begin, &[], &mut |_| {}).map(drop)
     }
 
-    pub(super) fn commit(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(super) fn commit(&mut self, client: &ClientContext) -> Result<()> {
         self.run(client, self.commit, &[], &mut |_| {}).map(drop)
     }
 
-    pub(super) fn rollback(&mut self, client: &ClientContext) -> Result<(), EngineError> {
+    pub(super) fn rollback(&mut self, client: &ClientContext) -> Result<()> {
         self.run(client, self.rollback, &[], &mut |_| {}).map(drop)
     }
 
     /// Loads new rows in one transaction, in the session's best way.
-    pub(super) fn load(&mut self, client: &ClientContext, batch: &Batch) -> Result<(), EngineError> {
+    pub(super) fn load(&mut self, client: &ClientContext, batch: &Batch) -> Result<()> {
         let rows = match self.rows {
             Some(rows) => rows,
             None => self.session.prepare_rows(NAME, &["k", "v"])?,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, Schema, Session};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, ClientAddress};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, Short, State};
@@ -83,13 +83,7 @@ impl ScriptBound {
 
     /// The shared state of a phase's clients, created with the first client. The client's session waits there for its
     /// script.
-    fn share(
-        &self,
-        command: &'static str,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Arc<Setup>, EngineError> {
+    fn share(&self, command: &'static str, session: Session, at: ClientAddress, seed: u64) -> Result<Arc<Setup>> {
         let key = (command, at.clients, seed);
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match shared.take().filter(|shared| shared.key == key) {
@@ -166,7 +160,7 @@ fn declared_bytes(clients: &Mutex<Vec<Arc<Counters>>>) -> Option<i64> {
     clients.iter().filter_map(|counters| counters.declared_bytes()).reduce(i64::saturating_add)
 }
 
-fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
+fn sql(session: Session) -> Result<Box<dyn SqlSession>> {
     match session {
         Session::Sql(session) => Ok(session),
         _ => Err(no_sql()),
@@ -228,7 +222,7 @@ impl Bound for ScriptBound {
     }
 
     /// Scripts make their tables, except that of keys and values.
-    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+    fn create_schema(&self, session: &mut Session) -> Result<()> {
         match (session, self.access) {
             (Session::Sql(session), Access::KeyValues) => {
                 let table = key_values::create(session.dialect(), session.table_options());
@@ -238,13 +232,7 @@ impl Bound for ScriptBound {
         }
     }
 
-    fn loader(
-        &self,
-        _stage: usize,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn loader(&self, _stage: usize, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         let setup = self.share("prepare", session, at, seed)?;
         let counters = self.counters_in(&self.loaders);
         let loader = ScriptClient::filling(&setup, at.client, counters, self.requested.prepare.fill);
@@ -293,7 +281,7 @@ impl Bound for ScriptBound {
         counts.map(|(name, count)| (name.to_owned(), count)).into()
     }
 
-    fn restore(&self, state: &State) -> Result<(), EngineError> {
+    fn restore(&self, state: &State) -> Result<()> {
         let bytes =
             state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
         self.bytes_before.store(*bytes, Relaxed);
@@ -303,14 +291,14 @@ impl Bound for ScriptBound {
         Ok(())
     }
 
-    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         let setup = self.share("run", session, at, seed)?;
         let counters = self.counters_in(&self.clients);
         let client = ScriptClient::new(&setup, at.client, counters);
         Ok(Box::new(client.map_err(|error| failed(&error))?))
     }
 
-    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+    fn verify(&self, session: Session) -> Result<Vec<Check>> {
         match self.tables() {
             Some(tables) => {
                 verify(&mut *sql(session)?, self.requested.script(), self.requested.is_transactional(), tables)

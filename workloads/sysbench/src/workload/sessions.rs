@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::cli::OptionSet;
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, SqlSession};
 
 use crate::host::{DRIVERS, Host, Rank, Remedy};
@@ -35,7 +35,7 @@ impl Sessions {
     ///
     /// # Errors
     /// sysbench has no driver for it.
-    pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Result<Self, EngineError> {
+    pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Result<Self> {
         let name = match dialect {
             Dialect::MySql => "mysql",
             Dialect::PostgreSql => "pgsql",
@@ -61,7 +61,7 @@ impl Host for Sessions {
         Some(self.driver)
     }
 
-    fn connect(&self, driver: usize, client: u32, _turn: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    fn connect(&self, driver: usize, client: u32, _turn: u32) -> Result<Box<dyn SqlSession>> {
         if self.has_key_values {
             let words = "this workload has keys and values: use rumba.kv(), or `rumba run sysbench` for SQL";
             return Err(EngineError::failed("connect", words));
@@ -81,7 +81,7 @@ impl Host for Sessions {
         }
     }
 
-    fn key_values(&self, client: u32) -> Result<Session, EngineError> {
+    fn key_values(&self, client: u32) -> Result<Session> {
         let words = match self.has_key_values {
             true => "there is no session yet; call rumba.kv() in prepare() and thread_init()",
             false => "this workload speaks SQL; run the script by `rumba run lua`",

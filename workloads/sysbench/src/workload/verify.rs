@@ -1,7 +1,7 @@
 //! Conditions that the bundled scripts' tables must meet after their events.
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::worker::block_on;
 
@@ -66,7 +66,7 @@ pub(super) fn verify(
     script: &str,
     is_transactional: bool,
     tables: Tables,
-) -> Result<Vec<Check>, EngineError> {
+) -> Result<Vec<Check>> {
     let change = Change::of(script, is_transactional);
     let mut rows = Check::new("every table has the rows that its events leave, without holes in their ids");
     let mut index = Check::new("the index on k holds every row, each with its k");
@@ -101,7 +101,7 @@ enum Way {
     Index,
 }
 
-fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, EngineError> {
+fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums> {
     let hint = match (session.dialect(), way) {
         // Without the index on k, the server must read the rows themselves, because only they hold c.
         (Dialect::MySql, Way::Rows) => format!("IGNORE INDEX (k_{table})"),

@@ -1,6 +1,6 @@
 //! Statements in addition to the five transactions, with which tests inspect rows and interfere.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::value::DateTime;
 
 use crate::content::Row;
@@ -32,42 +32,42 @@ pub struct Line {
 /// Reads committed rows, and changes some; each change is a separate transaction.
 pub trait Inspect {
     /// An order by warehouse, district and number.
-    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>, EngineError>;
+    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>>;
 
     /// Its lines, in their order.
-    fn lines(&mut self, place: [u32; 3]) -> Result<Vec<Line>, EngineError>;
+    fn lines(&mut self, place: [u32; 3]) -> Result<Vec<Line>>;
 
     /// A customer's balance in cents.
-    fn balance(&mut self, place: [u32; 3]) -> Result<i64, EngineError>;
+    fn balance(&mut self, place: [u32; 3]) -> Result<i64>;
 
     /// The number that a district's next order gets.
-    fn next_order(&mut self, place: [u32; 2]) -> Result<u32, EngineError>;
+    fn next_order(&mut self, place: [u32; 2]) -> Result<u32>;
 
     /// The amounts that a district and its warehouse have received, in cents.
-    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2], EngineError>;
+    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2]>;
 
     /// The waiting orders of a district, oldest first.
-    fn waiting(&mut self, place: [u32; 2]) -> Result<Vec<u32>, EngineError>;
+    fn waiting(&mut self, place: [u32; 2]) -> Result<Vec<u32>>;
 
     /// The waiting orders of a district, oldest first.
-    fn withdraw(&mut self, place: [u32; 2], orders: &[u32]) -> Result<(), EngineError>;
+    fn withdraw(&mut self, place: [u32; 2], orders: &[u32]) -> Result<()>;
 
     /// Lets them wait again.
-    fn put_back(&mut self, place: [u32; 2], orders: &[u32]) -> Result<(), EngineError>;
+    fn put_back(&mut self, place: [u32; 2], orders: &[u32]) -> Result<()>;
 
     /// The stock of an item in a warehouse: the quantity left, the quantity taken, the number of lines, and the number
     /// of lines for another warehouse.
-    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4], EngineError>;
+    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4]>;
 
     /// An item's price in cents.
-    fn price(&mut self, item: u32) -> Result<i64, EngineError>;
+    fn price(&mut self, item: u32) -> Result<i64>;
 
     /// Sets prices: items with their cents.
-    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError>;
+    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()>;
 
     /// All rows of a table.
-    fn content(&mut self, table: Table) -> Result<Vec<Row>, EngineError>;
+    fn content(&mut self, table: Table) -> Result<Vec<Row>>;
 
     /// Visits the payments since a time.
-    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<(), EngineError>;
+    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<()>;
 }

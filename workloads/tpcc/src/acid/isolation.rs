@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicU32;
 
 use rumba_engine_api::acid::{Outcome, Promise};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::block_on;
 
 use super::meeting::{How, Met, Stand, meet, until_it_ends};
@@ -29,7 +29,7 @@ const ITEMS: [u32; 5] = [11, 12, 13, 14, 15];
 ///
 /// # Errors
 /// Any error of the engine. A broken promise is not an error.
-pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>, EngineError> {
+pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>> {
     let tests = Tests { lab, unused };
     Ok(vec![
         tests.atomicity(Word::GoOn)?,
@@ -81,7 +81,7 @@ fn repeated_if(holds: bool, number: u32, how: How, anomaly: &str, seen: String) 
 }
 
 /// The number of a committed order; none if it was rolled back, by its test or because of a conflict.
-fn number_of(ordered: Result<Ordered, EngineError>) -> Result<Option<u32>, EngineError> {
+fn number_of(ordered: Result<Ordered>) -> Result<Option<u32>> {
     match ordered {
         Ok(Ordered::Committed { order, .. }) => Ok(Some(order as u32)),
         Ok(Ordered::RolledBack) => Ok(None),
@@ -114,29 +114,29 @@ struct Tests<'a, L> {
 }
 
 impl<L: Lab> Tests<'_, L> {
-    fn inspector(&self) -> Result<L::Inspector, EngineError> {
+    fn inspector(&self) -> Result<L::Inspector> {
         self.lab.inspector()
     }
 
     /// A new order by a new actor, retried until it is committed.
-    fn order(&self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    fn order(&self, order: &NewOrder) -> Result<Ordered> {
         block_on(self.lab.actor()?.new_order(order))
     }
 
-    fn pay(&self, payment: &Payment) -> Result<(), EngineError> {
+    fn pay(&self, payment: &Payment) -> Result<()> {
         block_on(self.lab.actor()?.payment(payment)).map(drop)
     }
 
-    fn status(&self, district: u32, customer: u32) -> Result<Status, EngineError> {
+    fn status(&self, district: u32, customer: u32) -> Result<Status> {
         let requested = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
         block_on(self.lab.actor()?.order_status(&requested))
     }
 
     /// 3.2.2.1 and 2: a committed payment changes warehouse, district and customer; a rolled-back one changes none.
-    fn atomicity(&self, end: Word) -> Result<Promise, EngineError> {
+    fn atomicity(&self, end: Word) -> Result<Promise> {
         let (district, customer) = (10, 10);
         let paid = payment(district, customer);
-        let look = || -> Result<[i64; 3], EngineError> {
+        let look = || -> Result<[i64; 3]> {
             let mut inspector = self.inspector()?;
             let [of_district, of_warehouse] = inspector.taken([WAREHOUSE, district])?;
             Ok([of_warehouse, of_district, -inspector.balance([WAREHOUSE, district, customer])?])
@@ -172,8 +172,8 @@ impl<L: Lab> Tests<'_, L> {
         &self,
         number: u32,
         end: Word,
-        meeting: impl Fn(&NewOrder, Stand) -> Result<Promise, EngineError>,
-    ) -> Result<Promise, EngineError> {
+        meeting: impl Fn(&NewOrder, Stand) -> Result<Promise>,
+    ) -> Result<Promise> {
         let whole = || meeting(&order_of(number, number, &ITEMS), Stand::at_end(end));
         if end != Word::RollBack {
             return whole();
@@ -193,17 +193,17 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// The traces of the order with this number, or of the next order.
-    fn traces(&self, order: &NewOrder, number: Option<u32>) -> Result<Traces, EngineError> {
+    fn traces(&self, order: &NewOrder, number: Option<u32>) -> Result<Traces> {
         let last = self.status(order.district, order.customer)?.order;
         Traces::of(&mut self.inspector()?, order, number, last)
     }
 
     /// 3.4.2.1 and 2: an order status while a new order of the same customer is uncommitted.
-    fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+    fn status_and_order(&self, number: u32, end: Word) -> Result<Promise> {
         self.next_to_order(number, end, |order, stand| self.status_next_to(number, order, stand))
     }
 
-    fn status_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
+    fn status_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
         let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.status(number, number))?;
@@ -226,11 +226,11 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// 3.4.2.3 and 4: two new orders of one customer.
-    fn two_orders(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+    fn two_orders(&self, number: u32, end: Word) -> Result<Promise> {
         self.next_to_order(number, end, |order, stand| self.order_next_to(number, order, stand))
     }
 
-    fn order_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise, EngineError> {
+    fn order_next_to(&self, number: u32, order: &NewOrder, stand: Stand) -> Result<Promise> {
         let whole = order_of(number, number, &ITEMS);
         let before = self.traces(&whole, None)?;
         let met = meet(self.lab, stand, |actor| block_on(actor.new_order(order)), || self.order(&whole))?;
@@ -256,7 +256,7 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// 3.4.2.5 and 6: a delivery, and a payment by the customer of an order that it delivers.
-    fn payment_and_delivery(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+    fn payment_and_delivery(&self, number: u32, end: Word) -> Result<Promise> {
         let district = number;
         let place = [WAREHOUSE, district];
         if self.inspector()?.waiting(place)?.is_empty() {
@@ -287,7 +287,7 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// 3.4.2.7: prices that change while a new order reads them.
-    fn prices(&self, number: u32) -> Result<Promise, EngineError> {
+    fn prices(&self, number: u32) -> Result<Promise> {
         let (district, customer) = (number, number);
         let [.., other, item] = ITEMS;
         let mut inspector = self.inspector()?;
@@ -324,7 +324,7 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// 3.4.2.8: a new order where a delivery has found none.
-    fn delivery_and_order(&self, number: u32) -> Result<Promise, EngineError> {
+    fn delivery_and_order(&self, number: u32) -> Result<Promise> {
         let district = number;
         let place = [WAREHOUSE, district];
         let waiting = self.inspector()?.waiting(place)?;
@@ -353,7 +353,7 @@ impl<L: Lab> Tests<'_, L> {
     }
 
     /// 3.4.2.9: a new order by a customer whose last order was read.
-    fn newest_order(&self, number: u32) -> Result<Promise, EngineError> {
+    fn newest_order(&self, number: u32) -> Result<Promise> {
         let (district, customer) = (number, number);
         let order = order_of(district, customer, &ITEMS);
         let stand = Stand { at: Point::Newest, then: Word::Again, end: |_| Word::GoOn };
@@ -393,7 +393,7 @@ fn delivery() -> Delivery {
 }
 
 /// The delivered orders; none if the delivery was rolled back.
-fn delivered(delivered: Result<Delivered, EngineError>) -> Result<Option<Delivered>, EngineError> {
+fn delivered(delivered: Result<Delivered>) -> Result<Option<Delivered>> {
     match delivered {
         Ok(delivered) => Ok(Some(delivered)),
         Err(error) if is_rolled_back(&error) || error.is_conflict() => Ok(None),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rumba_engine_api::acid::{Acid, Found, Promise, Sessions};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::sql::SqlSession;
 use rumba_engine_api::worker::{Client, ClientAddress};
@@ -34,14 +34,14 @@ fn other_family() -> EngineError {
     EngineError::failed("tpcc", "the engine hands out sessions of another family than it did before")
 }
 
-fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
+fn sql(session: Session) -> Result<Box<dyn SqlSession>> {
     match session {
         Session::Sql(session) => Ok(session),
         _ => Err(other_family()),
     }
 }
 
-fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
+fn kv(session: Session) -> Result<Box<dyn KvSession>> {
     match session {
         Session::Kv(session) => Ok(session),
         _ => Err(other_family()),
@@ -57,13 +57,13 @@ impl Lab for SqlLab<'_> {
     type Store = SqlStore;
     type Inspector = SqlInspector;
 
-    fn actor(&self) -> Result<Actor<SqlStore>, EngineError> {
+    fn actor(&self) -> Result<Actor<SqlStore>> {
         let set = first(self.bound);
         let store = SqlStore::new(sql((self.sessions)()?)?, self.bound.texts(set), self.bound.config().style)?;
         Ok(Actor::new(store, self.bound.tallies().open(set)))
     }
 
-    fn inspector(&self) -> Result<SqlInspector, EngineError> {
+    fn inspector(&self) -> Result<SqlInspector> {
         Ok(SqlInspector::new(sql((self.sessions)()?)?, first(self.bound)))
     }
 }
@@ -78,22 +78,22 @@ impl Lab for KvLab<'_> {
     type Store = KvStore;
     type Inspector = KvInspector;
 
-    fn actor(&self) -> Result<Actor<KvStore>, EngineError> {
+    fn actor(&self) -> Result<Actor<KvStore>> {
         let (set, client) = (first(self.bound), self.clients.fetch_add(1, Relaxed));
         Ok(Actor::new(KvStore::new(kv((self.sessions)()?)?, set, client), self.bound.tallies().open(set)))
     }
 
-    fn inspector(&self) -> Result<KvInspector, EngineError> {
+    fn inspector(&self) -> Result<KvInspector> {
         Ok(KvInspector::new(kv((self.sessions)()?)?, first(self.bound)))
     }
 }
 
-fn is_sql(sessions: Sessions<'_>) -> Result<bool, EngineError> {
+fn is_sql(sessions: Sessions<'_>) -> Result<bool> {
     Ok(matches!(sessions()?, Session::Sql(_)))
 }
 
 impl Acid for TpcCBound {
-    fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+    fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>> {
         let unused = self.config().scale.items + 1;
         match is_sql(sessions)? {
             true => isolation(&SqlLab { bound: self, sessions }, unused),
@@ -101,26 +101,20 @@ impl Acid for TpcCBound {
         }
     }
 
-    fn recorded(
-        &self,
-        session: Session,
-        at: ClientAddress,
-        seed: u64,
-        ledger: &Arc<File>,
-    ) -> Result<Box<dyn Client>, EngineError> {
+    fn recorded(&self, session: Session, at: ClientAddress, seed: u64, ledger: &Arc<File>) -> Result<Box<dyn Client>> {
         let set = DataSet::of_client(at.client, self.config().sets);
         let tally = self.tallies().open_with(set, Some(ledger), at.client);
         self.client_with(session, at, (AFTER_KILL + at.client, Pacing::Always), seed, tally)
     }
 
-    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found, EngineError> {
+    fn recovered(&self, sessions: Sessions<'_>, ledger: &File) -> Result<Found> {
         self.look_for(sessions, &Entries::read(ledger)?)
     }
 }
 
 impl TpcCBound {
     /// Looks for the transactions of a ledger's file.
-    pub(super) fn look_for(&self, sessions: Sessions<'_>, entries: &Entries) -> Result<Found, EngineError> {
+    pub(super) fn look_for(&self, sessions: Sessions<'_>, entries: &Entries) -> Result<Found> {
         let (tallies, sets) = (self.tallies(), self.config().sets);
         let found = match is_sql(sessions)? {
             true => recovered(entries, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),

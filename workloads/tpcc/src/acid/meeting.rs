@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 
 use super::Lab;
 use crate::actor::Actor;
@@ -77,7 +77,7 @@ impl Stand {
 /// The result of a meeting.
 pub struct Met<A, B> {
     /// The answer of the first transaction.
-    pub first: Result<A, EngineError>,
+    pub first: Result<A>,
     /// The result of the second transaction.
     pub second: B,
     /// The behaviour of the second meanwhile.
@@ -120,9 +120,9 @@ impl Standing {
 pub fn meet<L: Lab, A: Send, B: Send>(
     lab: &L,
     stand: Stand,
-    first: impl FnOnce(&mut Actor<L::Store>) -> Result<A, EngineError> + Send,
-    second: impl FnMut() -> Result<B, EngineError> + Send,
-) -> Result<Met<A, B>, EngineError> {
+    first: impl FnOnce(&mut Actor<L::Store>) -> Result<A> + Send,
+    second: impl FnMut() -> Result<B> + Send,
+) -> Result<Met<A, B>> {
     let ((notify, reached), (go, receive)) = (channel(), channel());
     let seen = Arc::<Mutex<Vec<i64>>>::default();
     let mut standing = Standing { stand, stood: false, notify, receive, seen: seen.clone() };
@@ -162,15 +162,12 @@ pub fn meet<L: Lab, A: Send, B: Send>(
     Ok(Met { first, second, how, seen })
 }
 
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T, EngineError>>) -> Result<T, EngineError> {
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(EngineError::failed("clause 3.4", "a transaction's thread panicked")))
 }
 
 /// Tries until it is not refused.
-pub fn until_it_ends<T>(
-    mut attempt: impl FnMut() -> Result<T, EngineError>,
-    refused: &AtomicU32,
-) -> Result<T, EngineError> {
+pub fn until_it_ends<T>(mut attempt: impl FnMut() -> Result<T>, refused: &AtomicU32) -> Result<T> {
     let begun = Instant::now();
     loop {
         match attempt() {

@@ -14,7 +14,7 @@ pub use inspect::{Inspect, Line, Order};
 use isolation::isolation;
 use recovered::recovered;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use crate::actor::Actor;
 use crate::store::Store;
@@ -28,8 +28,8 @@ pub trait Lab: Sync {
     type Inspector: Inspect;
 
     /// An actor, which performs transactions.
-    fn actor(&self) -> Result<Actor<Self::Store>, EngineError>;
+    fn actor(&self) -> Result<Actor<Self::Store>>;
 
     /// An inspector, which reads and changes rows by other means than the five transactions.
-    fn inspector(&self) -> Result<Self::Inspector, EngineError>;
+    fn inspector(&self) -> Result<Self::Inspector>;
 }

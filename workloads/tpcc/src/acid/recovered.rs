@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rumba_engine_api::acid::Found;
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_workload_kit::ledger::{self, Entries};
 
 use super::Inspect;
@@ -29,8 +29,8 @@ pub fn recovered<I: Inspect>(
     entries: &Entries,
     tallies: &Tallies,
     sets: u32,
-    inspector: impl Fn(DataSet) -> Result<I, EngineError>,
-) -> Result<Found, EngineError> {
+    inspector: impl Fn(DataSet) -> Result<I>,
+) -> Result<Found> {
     let mut found = Found::default();
     let mut halves = Check::new("a delivery that was acknowledged is there as a whole, or not at all");
     for set in DataSet::all(sets) {
@@ -63,7 +63,7 @@ struct Search<'a, I> {
 }
 
 impl<I: Inspect> Search<'_, I> {
-    fn look(&mut self, entries: &Entries, set: DataSet) -> Result<(), EngineError> {
+    fn look(&mut self, entries: &Entries, set: DataSet) -> Result<()> {
         let of_set = |write: &ledger::Write| {
             let (number, kind) = of_kind(write.kind)?;
             (number == set.number).then(|| Entered::from_words(kind, &write.entry))
@@ -87,7 +87,7 @@ impl<I: Inspect> Search<'_, I> {
     }
 
     /// The consistency conditions check that its lines are present too.
-    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Completeness, EngineError> {
+    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Completeness> {
         let order = self.inspector.order(place)?;
         let is_there = order.is_some_and(|order| (order.customer, order.lines) == (customer, lines));
         if is_there {
@@ -98,7 +98,7 @@ impl<I: Inspect> Search<'_, I> {
     }
 
     /// The number of occurrences of each payment since the first one in the ledger.
-    fn payments(&mut self, entered: &[Entered]) -> Result<HashMap<Payment, u32>, EngineError> {
+    fn payments(&mut self, entered: &[Entered]) -> Result<HashMap<Payment, u32>> {
         let mut payments = HashMap::new();
         let since = entered.iter().filter_map(|entered| match entered {
             Entered::Payment(_, entered_s) => Some(*entered_s),
@@ -122,7 +122,7 @@ impl<I: Inspect> Search<'_, I> {
 
     /// A delivery is one transaction over ten districts. The orders found are added to the sums that the conditions are
     /// checked against.
-    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Completeness, EngineError> {
+    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Completeness> {
         let (mut there, mut missing) = (0, 0);
         for (district, order) in (1..).zip(orders).filter(|(_, order)| **order > 0) {
             match self.inspector.order([warehouse, district, *order])?.is_some_and(|it| it.carrier == carrier) {

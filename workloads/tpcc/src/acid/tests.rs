@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use rumba_engine_api::acid::{Outcome, Promise};
 use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, block_on};
@@ -93,17 +93,12 @@ impl Open {
 }
 
 impl KvSession for Open {
-    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         Ok(self.read(|spaces| spaces[space].get(key).map(|found| value.extend_from_slice(found)).is_some()))
     }
 
-    fn scan(
-        &mut self,
-        space: SpaceId,
-        scan: Scan<'_>,
-        visit: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<usize, EngineError> {
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
         let range = scan.from.to_vec()..scan.to.to_vec();
         let found: Vec<(Vec<u8>, Vec<u8>)> = self.read(|spaces| {
             spaces[space].range(range).take(scan.limit).map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -112,7 +107,7 @@ impl KvSession for Open {
         Ok(found.len())
     }
 
-    fn begin(&mut self) -> Result<(), EngineError> {
+    fn begin(&mut self) -> Result<()> {
         if matches!(self.store.how, Careless::Keeps(_)) {
             let (is_open, ended) = &*self.store.writer;
             *ended.wait_while(is_open.lock().unwrap(), |is_open| *is_open).unwrap() = true;
@@ -125,26 +120,26 @@ impl KvSession for Open {
         Ok(())
     }
 
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.get(space, key, value)
     }
 
-    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(space, key, Some(value));
         Ok(())
     }
 
-    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
         self.write(space, key, None);
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<()> {
         self.end(|_| true);
         Ok(())
     }
 
-    fn rollback(&mut self) -> Result<(), EngineError> {
+    fn rollback(&mut self) -> Result<()> {
         let how = self.store.how;
         self.end(|space| how == Careless::Keeps(space));
         Ok(())
@@ -161,7 +156,7 @@ fn run(mut client: Box<dyn Client>, turns: usize) {
 }
 
 /// A loaded database in such a store.
-fn loaded(how: Careless) -> (TpcCBound, impl Fn() -> Result<Session, EngineError> + Sync) {
+fn loaded(how: Careless) -> (TpcCBound, impl Fn() -> Result<Session> + Sync) {
     let bound = bound();
     let spaces = crate::kv::spaces(1).len();
     let store = Store { spaces: Arc::new(Mutex::new(vec![Space::new(); spaces])), how, writer: Arc::default() };
@@ -222,7 +217,7 @@ fn a_store_that_forgets_to_undo_writes_to_a_table_is_found_out() {
 }
 
 /// The ledger of a client after 300 transactions.
-fn recorded(before: &TpcCBound, sessions: &(impl Fn() -> Result<Session, EngineError> + Sync)) -> Entries {
+fn recorded(before: &TpcCBound, sessions: &(impl Fn() -> Result<Session> + Sync)) -> Entries {
     let ledger = Arc::new(tempfile::tempfile().unwrap());
     run(before.acid().unwrap().recorded(sessions().unwrap(), ALONE, 7, &ledger).unwrap(), 300);
     (&*ledger).rewind().unwrap();

@@ -1,7 +1,7 @@
 //! The traces of a new order: its rows, the number that it took, and the stock that it took. A rolled-back order must
 //! leave none (2.4.2.3).
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use super::{Inspect, Order};
 use crate::draw::NewOrder;
@@ -25,12 +25,7 @@ pub struct Traces {
 impl Traces {
     /// The traces of the order with this number, or of the next order; `last` is the customer's last order as an order
     /// status reports it.
-    pub fn of(
-        inspector: &mut impl Inspect,
-        order: &NewOrder,
-        number: Option<u32>,
-        last: i64,
-    ) -> Result<Self, EngineError> {
+    pub fn of(inspector: &mut impl Inspect, order: &NewOrder, number: Option<u32>, last: i64) -> Result<Self> {
         let place = [order.warehouse, order.district];
         let next = inspector.next_order(place)?;
         let number = number.unwrap_or(next);

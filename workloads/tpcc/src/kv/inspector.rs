@@ -1,6 +1,6 @@
 //! Reads and changes of rows in addition to the five transactions, over keys and values.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{KvSession, Scan};
 use rumba_engine_api::value::DateTime;
 
@@ -26,12 +26,12 @@ impl KvInspector {
         Self { session, set, row: Vec::new() }
     }
 
-    fn find(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError> {
+    fn find(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         self.session.get(self.set.table(table), key, &mut self.row)
     }
 
     /// A number of a row that the load has written.
-    fn number(&mut self, table: Table, key: &[u8], column: usize) -> Result<i64, EngineError> {
+    fn number(&mut self, table: Table, key: &[u8], column: usize) -> Result<i64> {
         if !self.find(table, key)? {
             return Err(missing(table.name()));
         }
@@ -39,7 +39,7 @@ impl KvInspector {
     }
 
     /// A change, all or none.
-    fn change(&mut self, body: impl FnOnce(&mut Self) -> Result<(), EngineError>) -> Result<(), EngineError> {
+    fn change(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.session.begin()?;
         let end = body(self).and_then(|()| self.session.commit());
         if end.is_err() {
@@ -51,7 +51,7 @@ impl KvInspector {
 }
 
 impl Inspect for KvInspector {
-    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>, EngineError> {
+    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>> {
         if !self.find(Table::Orders, &key3(place))? {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl Inspect for KvInspector {
         Ok(Some(Order { customer, lines, carrier: carrier as u32 }))
     }
 
-    fn lines(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Vec<Line>, EngineError> {
+    fn lines(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Vec<Line>> {
         let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order + 1]));
         let (of_line, mut lines) = (layout(Table::OrderLine), Vec::new());
         let all = Scan { from: &from, to: &to, limit: usize::MAX };
@@ -76,20 +76,20 @@ impl Inspect for KvInspector {
         Ok(lines)
     }
 
-    fn balance(&mut self, place: [u32; 3]) -> Result<i64, EngineError> {
+    fn balance(&mut self, place: [u32; 3]) -> Result<i64> {
         self.number(Table::Customer, &key3(place), column::C_BALANCE)
     }
 
-    fn next_order(&mut self, place: [u32; 2]) -> Result<u32, EngineError> {
+    fn next_order(&mut self, place: [u32; 2]) -> Result<u32> {
         Ok(self.number(Table::District, &key2(place), column::D_NEXT_O_ID)? as u32)
     }
 
-    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2], EngineError> {
+    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2]> {
         let of_district = self.number(Table::District, &key2(place), column::D_YTD)?;
         Ok([of_district, self.number(Table::Warehouse, &place[0].to_be_bytes(), column::W_YTD)?])
     }
 
-    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>, EngineError> {
+    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>> {
         let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
         let mut orders = Vec::new();
         let all = Scan { from: &from, to: &to, limit: usize::MAX };
@@ -97,14 +97,14 @@ impl Inspect for KvInspector {
         Ok(orders)
     }
 
-    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<()> {
         let space = self.set.table(Table::NewOrder);
         self.change(|inspector| {
             orders.iter().try_for_each(|order| inspector.session.delete(space, &key3([warehouse, district, *order])))
         })
     }
 
-    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<()> {
         let space = self.set.table(Table::NewOrder);
         self.change(|inspector| {
             let put = |order: &u32| inspector.session.put(space, &key3([warehouse, district, *order]), NOTHING);
@@ -112,7 +112,7 @@ impl Inspect for KvInspector {
         })
     }
 
-    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4], EngineError> {
+    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4]> {
         let columns = [column::S_QUANTITY, column::S_YTD, column::S_ORDER_CNT, column::S_REMOTE_CNT];
         let mut stock = [0; 4];
         for (number, column) in stock.iter_mut().zip(columns) {
@@ -121,11 +121,11 @@ impl Inspect for KvInspector {
         Ok(stock)
     }
 
-    fn price(&mut self, item: u32) -> Result<i64, EngineError> {
+    fn price(&mut self, item: u32) -> Result<i64> {
         self.number(Table::Item, &item.to_be_bytes(), column::I_PRICE)
     }
 
-    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError> {
+    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()> {
         let space = self.set.table(Table::Item);
         self.change(|Self { session, row, .. }| {
             for (item, cents) in prices {
@@ -140,7 +140,7 @@ impl Inspect for KvInspector {
         })
     }
 
-    fn content(&mut self, table: Table) -> Result<Vec<Row>, EngineError> {
+    fn content(&mut self, table: Table) -> Result<Vec<Row>> {
         let (layout, mut rows) = (layout(table), Vec::new());
         let everything = Scan { from: &[], to: &[0xff; 24], limit: usize::MAX };
         self.session.scan(self.set.table(table), everything, &mut |key, value| {
@@ -158,7 +158,7 @@ impl Inspect for KvInspector {
         Ok(rows)
     }
 
-    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<(), EngineError> {
+    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<()> {
         let (of_payment, since) = (layout(Table::History), packed(since));
         let everything = Scan { from: &[], to: &[0xff; 24], limit: usize::MAX };
         self.session.scan(self.set.table(Table::History), everything, &mut |_, value| {

@@ -1,6 +1,6 @@
 //! The load over keys and values: rows with the entries of their indexes.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession};
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_engine_api::worker::StatementCounts;
@@ -28,7 +28,7 @@ impl KvLoader {
     }
 
     /// Loads the staged rows, all or none.
-    pub fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
+    pub fn load(&mut self, set: DataSet, stage: &Stage) -> Result<()> {
         self.batch.clear();
         let mut values: Vec<Param<'_>> = Vec::new();
         for (table, rows) in stage.filled() {

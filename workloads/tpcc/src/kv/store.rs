@@ -1,6 +1,6 @@
 //! The transactions over keys and values.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan};
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::worker::StatementCounts;
@@ -65,11 +65,7 @@ impl KvStore {
     }
 
     /// Runs a transaction; a failed one, or one that wants no changes, leaves no trace.
-    fn transact<T>(
-        &mut self,
-        keeps: impl FnOnce(&T) -> bool,
-        body: impl FnOnce(&mut Self) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
+    fn transact<T>(&mut self, keeps: impl FnOnce(&T) -> bool, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.session.begin()?;
         let ended = body(self).and_then(|answer| {
             if !keeps(&answer) {
@@ -87,24 +83,24 @@ impl KvStore {
     }
 
     /// Reads a loaded row into `row` and locks it for a change.
-    fn lock(&mut self, table: Table, key: &[u8], what: &'static str) -> Result<(), EngineError> {
+    fn lock(&mut self, table: Table, key: &[u8], what: &'static str) -> Result<()> {
         let is_there = self.session.get_for_update(self.set.table(table), key, &mut self.row)?;
         if is_there { Ok(()) } else { Err(missing(what)) }
     }
 
     /// Writes `row`.
-    fn write(&mut self, table: Table, key: &[u8]) -> Result<(), EngineError> {
+    fn write(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.session.put(self.set.table(table), key, &self.row)
     }
 
     /// Writes a row of these values.
-    fn insert(&mut self, table: Table, key: &[u8], values: &[Param<'_>]) -> Result<(), EngineError> {
+    fn insert(&mut self, table: Table, key: &[u8], values: &[Param<'_>]) -> Result<()> {
         layout(table).put(values, &mut self.row);
         self.write(table, key)
     }
 
     /// The number of a customer; for a name, of the middle customer.
-    fn find(&mut self, warehouse: u32, district: u32, who: Who) -> Result<u32, EngineError> {
+    fn find(&mut self, warehouse: u32, district: u32, who: Who) -> Result<u32> {
         let number = match who {
             Who::Number(number) => return Ok(number),
             Who::Name(number) => number,
@@ -122,7 +118,7 @@ impl KvStore {
         middle(customers).map(|customer| customer as u32).ok_or_else(|| missing("a customer of a last name"))
     }
 
-    fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    fn order(&mut self, order: &NewOrder) -> Result<Ordered> {
         let NewOrder { warehouse, district, customer, entered, .. } = *order;
         let mut rates = Rates::default();
         if !self.session.get(self.set.table(Table::Warehouse), &warehouse.to_be_bytes(), &mut self.other)? {
@@ -174,13 +170,7 @@ impl KvStore {
 
     /// A line of an order: its amount in cents, and whether both item and stock are original. `None` if there is no
     /// such item.
-    fn line(
-        &mut self,
-        order: &NewOrder,
-        number: u32,
-        line: &Line,
-        nth: u32,
-    ) -> Result<Option<(i64, bool)>, EngineError> {
+    fn line(&mut self, order: &NewOrder, number: u32, line: &Line, nth: u32) -> Result<Option<(i64, bool)>> {
         let NewOrder { warehouse, district, .. } = *order;
         if !self.session.get(self.set.table(Table::Item), &line.item.to_be_bytes(), &mut self.other)? {
             return Ok(None);
@@ -220,7 +210,7 @@ impl KvStore {
         Ok(Some((amount, is_item_original && is_stock_original)))
     }
 
-    fn pay(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    fn pay(&mut self, payment: &Payment) -> Result<Paid> {
         let Payment { warehouse, district, customer_warehouse, customer_district, who, cents, entered } = *payment;
         let mut names = Names::default();
         let key = warehouse.to_be_bytes();
@@ -271,7 +261,7 @@ impl KvStore {
         Ok(Paid { customer: i64::from(customer), balance })
     }
 
-    fn status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    fn status(&mut self, requested: &OrderStatus) -> Result<Status> {
         let OrderStatus { warehouse, district, who } = *requested;
         let customer = self.find(warehouse, district, who)?;
         let place = key3([warehouse, district, customer]);
@@ -298,7 +288,7 @@ impl KvStore {
         Ok(Status { customer: i64::from(customer), balance, order: i64::from(order), lines })
     }
 
-    fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered> {
         let mut delivered = Delivered::default();
         for district in 1..=DISTRICTS {
             if let Some(order) = self.deliver_in(delivery, district)? {
@@ -309,7 +299,7 @@ impl KvStore {
     }
 
     /// Delivers the oldest order of a district, if one is waiting.
-    fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<u32>, EngineError> {
+    fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<u32>> {
         let warehouse = delivery.warehouse;
         let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
         let mut oldest = None;
@@ -342,7 +332,7 @@ impl KvStore {
     }
 
     /// Sets the time of an order's lines and returns their amount in cents. The order's lock protects the lines.
-    fn deliver_lines(&mut self, delivery: &Delivery, district: u32, order: u32) -> Result<i64, EngineError> {
+    fn deliver_lines(&mut self, delivery: &Delivery, district: u32, order: u32) -> Result<i64> {
         let set = self.set;
         let Self { session, lines: Lines { bytes, ends }, .. } = self;
         bytes.clear();
@@ -370,7 +360,7 @@ impl KvStore {
         Ok(amount)
     }
 
-    fn level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+    fn level(&mut self, requested: &StockLevel) -> Result<i64> {
         let StockLevel { warehouse, district, threshold } = *requested;
         let place = key2([warehouse, district]);
         if !self.session.get(self.set.table(Table::District), &place, &mut self.other)? {
@@ -401,23 +391,23 @@ impl KvStore {
 }
 
 impl Store for KvStore {
-    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered> {
         self.transact(|ordered| *ordered != Ordered::RolledBack, |store| store.order(order))
     }
 
-    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid> {
         self.transact(|_| true, |store| store.pay(payment))
     }
 
-    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status> {
         self.status(requested)
     }
 
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered> {
         self.transact(|_| true, |store| store.deliver(delivery))
     }
 
-    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64> {
         self.level(requested)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use rumba_engine_api::error::ErrorCode;
+use rumba_engine_api::error::{EngineError, ErrorCode};
 use rumba_engine_api::sql::{Answer, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::block_on;
 
@@ -53,7 +53,7 @@ struct Database {
 }
 
 impl Database {
-    fn answer(&mut self, index: &str) -> Poll<Result<Answer, EngineError>> {
+    fn answer(&mut self, index: &str) -> Poll<Result<Answer>> {
         if self.is_slow {
             return Poll::Pending;
         }
@@ -79,7 +79,7 @@ struct Requesting {
     index: String,
 }
 
-fn not_wanted(call: &'static str) -> Result<(), EngineError> {
+fn not_wanted(call: &'static str) -> Result<()> {
     Err(EngineError::failed(call, "indexes are made without it"))
 }
 
@@ -92,39 +92,39 @@ impl SqlSession for Requesting {
         true
     }
 
-    fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
+    fn prepare(&mut self, _: &str) -> Result<Statement> {
         Ok(Statement(0))
     }
 
-    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement, EngineError> {
+    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement> {
         Ok(Statement(0))
     }
 
-    fn submit(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit(&mut self, _: Statement, _: &[Param<'_>]) -> Result<()> {
         not_wanted("submit")
     }
 
-    fn submit_rows(&mut self, _: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+    fn submit_rows(&mut self, _: Statement, _: &[Param<'_>]) -> Result<()> {
         not_wanted("submit_rows")
     }
 
-    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+    fn submit_text(&mut self, sql: &str) -> Result<()> {
         let index = sql.strip_prefix("CREATE INDEX ").and_then(|rest| rest.split(' ').next()).unwrap();
         self.database.lock().unwrap().requested.push(index.to_owned());
         self.index = index.to_owned();
         Ok(())
     }
 
-    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+    fn close(&mut self, _: Statement) -> Result<()> {
         not_wanted("close")
     }
 
-    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+    fn poll_answer(&mut self, _: &mut Context<'_>, _: Visit<'_>) -> Poll<Result<Answer>> {
         self.database.lock().unwrap().answer(&self.index)
     }
 
     /// It would block the thread, with all its other loaders.
-    fn run(&mut self, _: &str) -> Result<(), EngineError> {
+    fn run(&mut self, _: &str) -> Result<()> {
         not_wanted("run")
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Formatter};
 
 use rumba_engine_api::check::Check;
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use super::stock::Stock;
 use super::{Entries, Found, Rows, Wrong, name};
@@ -148,7 +148,7 @@ fn id(number: i64) -> u32 {
 }
 
 impl ConsistencyChecker {
-    pub(super) fn read(rows: &mut dyn Rows, set: DataSet, scale: &Scale) -> Result<Self, EngineError> {
+    pub(super) fn read(rows: &mut dyn Rows, set: DataSet, scale: &Scale) -> Result<Self> {
         let mut book = Self {
             scale: *scale,
             rows: [0; Table::ALL.len()],
@@ -179,7 +179,7 @@ impl ConsistencyChecker {
         table: Table,
         columns: &[usize],
         mut each: impl FnMut(&mut Self, &[i64]),
-    ) -> Result<(), EngineError> {
+    ) -> Result<()> {
         self.rows[table as usize] = rows.visit(set, table, columns, &mut |row| each(self, row))?;
         Ok(())
     }
@@ -212,7 +212,7 @@ impl ConsistencyChecker {
         known.unwrap_or_else(|| self.other_processes.entry(place).or_default())
     }
 
-    fn read_places(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_places(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         self.visit((rows, set), Table::Warehouse, &[0, column::W_YTD], |book, row| {
             book.warehouse(id(row[0])).taken.add(row[1]);
         })?;
@@ -225,7 +225,7 @@ impl ConsistencyChecker {
         })
     }
 
-    fn read_customers(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_customers(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         let columns = [0, 1, 2, column::C_BALANCE, column::C_YTD_PAYMENT];
         self.visit((rows, set), Table::Customer, &columns, |book, row| {
             let customer = book.customer([id(row[0]), id(row[1]), id(row[2])]);
@@ -244,7 +244,7 @@ impl ConsistencyChecker {
         })
     }
 
-    fn read_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         let columns = [0, 1, 2, column::O_C_ID, column::O_CARRIER_ID, column::O_OL_CNT];
         self.visit((rows, set), Table::Orders, &columns, |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
@@ -261,7 +261,7 @@ impl ConsistencyChecker {
         Ok(())
     }
 
-    fn read_new_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_new_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         let mut at = 0;
         self.visit((rows, set), Table::NewOrder, &[0, 1, 2], |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
@@ -276,7 +276,7 @@ impl ConsistencyChecker {
         })
     }
 
-    fn read_lines(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_lines(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         let took = [column::OL_SUPPLY_W_ID, column::OL_I_ID, column::OL_QUANTITY];
         let columns = [0, 1, 2, 3, column::OL_DELIVERY_D, column::OL_AMOUNT, took[0], took[1], took[2]];
         let mut at = 0;
@@ -302,7 +302,7 @@ impl ConsistencyChecker {
         })
     }
 
-    fn read_stock(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
+    fn read_stock(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<()> {
         let columns = [0, 1, column::S_QUANTITY, column::S_YTD, column::S_ORDER_CNT, column::S_REMOTE_CNT];
         self.visit((rows, set), Table::Stock, &columns, |book, row| {
             book.stock.row([id(row[0]), id(row[1])], row[2], [row[3], row[4], row[5]]);

@@ -9,7 +9,7 @@ mod stock;
 use std::ops::RangeInclusive;
 
 use rumba_engine_api::check::{Check, EXAMPLES, keep_example};
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 
 use book::ConsistencyChecker;
 
@@ -69,14 +69,14 @@ pub trait Rows {
     /// Visits all rows of a table in any order, each as numbers from these columns. Exact numbers are in their smallest
     /// units; a time only shows whether it is present; [`NONE`](crate::tables::NONE) is NULL. Returns the number of
     /// rows.
-    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError>;
+    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64>;
 
     /// The number of rows of a table.
-    fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError>;
+    fn count(&mut self, set: DataSet, table: Table) -> Result<i64>;
 
     /// The number of entries in the indexes. `None` if the engine maintains them itself, so that the workload has
     /// written no entry that a lookup depends on.
-    fn entries(&mut self, _set: DataSet) -> Result<Option<Entries>, EngineError> {
+    fn entries(&mut self, _set: DataSet) -> Result<Option<Entries>> {
         Ok(None)
     }
 }
@@ -91,11 +91,7 @@ pub struct Entries {
 }
 
 /// Checks the tables against each other, against the scale and against acknowledged work.
-pub fn verify(
-    rows: &mut dyn Rows,
-    scale: &Scale,
-    sums: impl Iterator<Item = (DataSet, Sums)>,
-) -> Result<Vec<Check>, EngineError> {
+pub fn verify(rows: &mut dyn Rows, scale: &Scale, sums: impl Iterator<Item = (DataSet, Sums)>) -> Result<Vec<Check>> {
     together(sums.map(|(set, sums)| {
         let (conditions, stock, found) = ConsistencyChecker::read(rows, set, scale)?.close();
         let mut checks = proven(conditions, scale, &sums, &found);
@@ -152,7 +148,7 @@ fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found)
 }
 
 /// Merges the checks of all data sets; a violation names its set.
-fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError>>) -> Result<Vec<Check>, EngineError> {
+fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>)>>) -> Result<Vec<Check>> {
     let mut all: Vec<Check> = Vec::new();
     for proven in sets {
         let (set, mut checks) = proven?;

@@ -2,7 +2,7 @@
 //! of stock, all lines, or a delivery's work in ten districts. The work on rows is the same except for rolled-back
 //! orders; the round trips are a third.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::Param;
 
 use super::bought::Bought;
@@ -21,7 +21,7 @@ impl SqlStore {
         &mut self,
         order: &NewOrder,
         key: [Param<'static>; 3],
-    ) -> Result<Option<(i64, u32)>, EngineError> {
+    ) -> Result<Option<(i64, u32)>> {
         let mut bought = Bought::new(order, self.dialect());
         let started = self.start_one(Several::Items, &bought.items())?;
         self.finish(started, &mut |_, row| bought.read_item(row)).await?;
@@ -41,7 +41,7 @@ impl SqlStore {
     }
 
     /// A delivery: finds the oldest orders one by one, then updates them all at once.
-    pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered> {
         let mut waiting = Waiting::new(delivery, self.dialect());
         for district in 1..=DISTRICTS {
             waiting.put(district, self.oldest(delivery, district).await?);

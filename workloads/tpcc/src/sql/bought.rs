@@ -1,7 +1,7 @@
 //! The purchase of an order: its items and its rows of stock, each read at once, and its lines, which are written at
 //! once.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, Row};
 
 use super::{int, money};
@@ -125,7 +125,7 @@ impl<'a> Bought<'a> {
     ///
     /// # Errors
     /// An item's price cannot be read.
-    pub fn all_exist(&mut self) -> Result<bool, EngineError> {
+    pub fn all_exist(&mut self) -> Result<bool> {
         let all_exist = self.items[..self.order.lines().len()].iter().all(Option::is_some);
         self.unread.take().map_or(Ok(all_exist), Err)
     }
@@ -136,7 +136,7 @@ impl<'a> Bought<'a> {
     }
 
     /// The quantities that the order takes from the rows that were read.
-    pub fn take(&self) -> Result<Taken, EngineError> {
+    pub fn take(&self) -> Result<Taken> {
         let lines = self.order.lines();
         if self.found != lines.len() {
             return Err(missing("stock"));

@@ -4,7 +4,7 @@
 //! A new order waits three times instead of nineteen: for the order's number, for items and stock, and for its writes
 //! with the commit.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Param, Row, Visit};
 use rumba_workload_kit::Part;
 
@@ -25,7 +25,7 @@ use crate::store::{Delivered, Ordered, Paid, Status};
 const DISTRICT_COUNT: usize = DISTRICTS as usize;
 
 impl SqlStore {
-    pub(super) async fn order_in_groups(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    pub(super) async fn order_in_groups(&mut self, order: &NewOrder) -> Result<Ordered> {
         let dialect = self.dialect();
         let place = [int(order.warehouse), int(order.district)];
         let customer = [place[0], place[1], int(order.customer)];
@@ -76,7 +76,7 @@ impl SqlStore {
         bought: &Bought<'_>,
         order: &NewOrder,
         key: [Param<'static>; 3],
-    ) -> Result<(i64, u32), EngineError> {
+    ) -> Result<(i64, u32)> {
         let taken = bought.take()?;
         let started = {
             let (stock, lines) = (bought.restocked(&taken), bought.lines(key, &taken));
@@ -92,7 +92,7 @@ impl SqlStore {
         Ok((taken.cents, taken.original))
     }
 
-    pub(super) async fn pay_in_groups(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    pub(super) async fn pay_in_groups(&mut self, payment: &Payment) -> Result<Paid> {
         let dialect = self.dialect();
         let (amount, place) = (self.cents(payment.cents), [int(payment.warehouse), int(payment.district)]);
         let of = [int(payment.customer_warehouse), int(payment.customer_district)];
@@ -160,7 +160,7 @@ impl SqlStore {
         Ok(Paid { customer, balance: balance - payment.cents })
     }
 
-    pub(super) async fn status_in_groups(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    pub(super) async fn status_in_groups(&mut self, requested: &OrderStatus) -> Result<Status> {
         let dialect = self.dialect();
         let (customer, has_begun) = self.find(requested.warehouse, requested.district, requested.who, true).await?;
         let key = [int(requested.warehouse), int(requested.district), Param::Int(customer)];
@@ -183,7 +183,7 @@ impl SqlStore {
         Ok(Status { customer, balance, order, lines })
     }
 
-    pub(super) async fn deliver_in_groups(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    pub(super) async fn deliver_in_groups(&mut self, delivery: &Delivery) -> Result<Delivered> {
         let mut waiting = Waiting::new(delivery, self.dialect());
         let mut oldest = [None; DISTRICT_COUNT];
         let started = {

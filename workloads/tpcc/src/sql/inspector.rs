@@ -1,6 +1,6 @@
 //! Reads and changes of rows in addition to the five transactions, in plain SQL text.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::value::{DateTime, SqlTime};
 
@@ -34,22 +34,22 @@ impl SqlInspector {
         Self { looks: SqlRowReader::new(session), set }
     }
 
-    fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
+    fn number(&mut self, sql: &str) -> Result<i64> {
         self.looks.number(&self.set.sql(sql))
     }
 
-    fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64, EngineError> {
+    fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64> {
         self.looks.cents(&self.set.sql(sql), name)
     }
 
     /// Whether texts compare as if all letters were capitals, as in tables of MySQL's family by default. Last names are
     /// all in capitals.
-    pub fn folds_case(&mut self) -> Result<bool, EngineError> {
+    pub fn folds_case(&mut self) -> Result<bool> {
         Ok(self.number("SELECT COUNT(*) FROM customer WHERE c_last = 'barbarbar'")? > 0)
     }
 
     /// Statements, all or none.
-    fn change(&mut self, statements: impl IntoIterator<Item = String>) -> Result<(), EngineError> {
+    fn change(&mut self, statements: impl IntoIterator<Item = String>) -> Result<()> {
         let session = &mut self.looks.session;
         session.run(if self.looks.dialect == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
         let set = self.set;
@@ -72,7 +72,7 @@ impl SqlInspector {
 }
 
 impl Inspect for SqlInspector {
-    fn order(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Option<Order>, EngineError> {
+    fn order(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Option<Order>> {
         let sql = format!(
             "SELECT o_c_id, o_ol_cnt, o_carrier_id FROM orders WHERE o_w_id = {warehouse} AND o_d_id = {district} \
              AND o_id = {order}"
@@ -86,7 +86,7 @@ impl Inspect for SqlInspector {
         Ok(found)
     }
 
-    fn lines(&mut self, place: [u32; 3]) -> Result<Vec<Line>, EngineError> {
+    fn lines(&mut self, place: [u32; 3]) -> Result<Vec<Line>> {
         let rows = of_order("ol", place);
         let sql = format!("SELECT ol_i_id, ol_quantity, ol_amount FROM order_line WHERE {rows} ORDER BY ol_number");
         let (dialect, mut lines) = (self.looks.dialect, Vec::new());
@@ -98,25 +98,25 @@ impl Inspect for SqlInspector {
         Ok(lines)
     }
 
-    fn balance(&mut self, [warehouse, district, customer]: [u32; 3]) -> Result<i64, EngineError> {
+    fn balance(&mut self, [warehouse, district, customer]: [u32; 3]) -> Result<i64> {
         let sql = format!(
             "SELECT c_balance FROM customer WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
         );
         self.cents(&sql, "c_balance")
     }
 
-    fn next_order(&mut self, [warehouse, district]: [u32; 2]) -> Result<u32, EngineError> {
+    fn next_order(&mut self, [warehouse, district]: [u32; 2]) -> Result<u32> {
         let sql = format!("SELECT d_next_o_id FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
         Ok(self.number(&sql)? as u32)
     }
 
-    fn taken(&mut self, [warehouse, district]: [u32; 2]) -> Result<[i64; 2], EngineError> {
+    fn taken(&mut self, [warehouse, district]: [u32; 2]) -> Result<[i64; 2]> {
         let of_district = format!("SELECT d_ytd FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
         let of_warehouse = format!("SELECT w_ytd FROM warehouse WHERE w_id = {warehouse}");
         Ok([self.cents(&of_district, "d_ytd")?, self.cents(&of_warehouse, "w_ytd")?])
     }
 
-    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>, EngineError> {
+    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>> {
         let sql = format!(
             "SELECT no_o_id FROM new_order WHERE no_w_id = {warehouse} AND no_d_id = {district} ORDER BY no_o_id"
         );
@@ -128,7 +128,7 @@ impl Inspect for SqlInspector {
         Ok(orders)
     }
 
-    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<()> {
         let delete = |orders: &[u32]| {
             let all: Vec<String> = orders.iter().map(u32::to_string).collect();
             format!(
@@ -139,7 +139,7 @@ impl Inspect for SqlInspector {
         self.change(orders.chunks(AT_ONCE).map(delete))
     }
 
-    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<()> {
         let insert = |orders: &[u32]| {
             let all: Vec<String> = orders.iter().map(|order| format!("({warehouse}, {district}, {order})")).collect();
             format!("INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES {}", all.join(", "))
@@ -147,7 +147,7 @@ impl Inspect for SqlInspector {
         self.change(orders.chunks(AT_ONCE).map(insert))
     }
 
-    fn stock(&mut self, [warehouse, item]: [u32; 2]) -> Result<[i64; 4], EngineError> {
+    fn stock(&mut self, [warehouse, item]: [u32; 2]) -> Result<[i64; 4]> {
         let sql = format!(
             "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM stock WHERE s_w_id = {warehouse} AND s_i_id = {item}"
         );
@@ -159,11 +159,11 @@ impl Inspect for SqlInspector {
         stock.ok_or_else(|| missing("stock"))
     }
 
-    fn price(&mut self, item: u32) -> Result<i64, EngineError> {
+    fn price(&mut self, item: u32) -> Result<i64> {
         self.cents(&format!("SELECT i_price FROM item WHERE i_id = {item}"), "i_price")
     }
 
-    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError> {
+    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()> {
         let set = |&(item, cents): &(u32, i64)| {
             format!("UPDATE item SET i_price = {} WHERE i_id = {item}", self.money(cents))
         };
@@ -171,11 +171,11 @@ impl Inspect for SqlInspector {
         self.change(statements)
     }
 
-    fn content(&mut self, table: Table) -> Result<Vec<Row>, EngineError> {
+    fn content(&mut self, table: Table) -> Result<Vec<Row>> {
         let sql = format!("SELECT {} FROM {}", columns(table).join(", "), self.set.name(table.name()));
         let (dialect, mut rows) = (self.looks.dialect, Vec::new());
         self.looks.rows(&sql, &mut |row| {
-            let value = |(column, &(name, kind)): (usize, &(&'static str, Type))| -> Result<Value, EngineError> {
+            let value = |(column, &(name, kind)): (usize, &(&'static str, Type))| -> Result<Value> {
                 Ok(match kind {
                     _ if row.value(column).is_null() => Value::None,
                     Type::Time => Value::Time,
@@ -185,13 +185,13 @@ impl Inspect for SqlInspector {
                     Type::Text(_) | Type::Letters(_) => Value::text(row.bytes(column)),
                 })
             };
-            rows.push(table.columns().iter().enumerate().map(value).collect::<Result<Row, EngineError>>()?);
+            rows.push(table.columns().iter().enumerate().map(value).collect::<Result<Row>>()?);
             Ok(())
         })?;
         Ok(rows)
     }
 
-    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<(), EngineError> {
+    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<()> {
         let sql = format!(
             "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, h_amount FROM history WHERE h_date >= '{}'",
             SqlTime(since)

@@ -1,6 +1,6 @@
 //! The load over SQL: rows are sent in batches, in the session's best way.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, SqlSession, Statement};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::Transactions;
@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use crate::tables::Table;
 
 /// Creates the tables of all data sets.
-pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<(), EngineError> {
+pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<()> {
     let (dialect, options) = (session.dialect(), session.table_options().to_owned());
     let mut all = DataSet::all(sets).flat_map(|set| Table::ALL.map(|table| create(table, set, dialect, &options)));
     all.try_for_each(|text| session.run(&text))
@@ -29,7 +29,7 @@ impl SqlLoader {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, sets: u32) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, sets: u32) -> Result<Self> {
         let mut transactions = Transactions::new(session)?;
         let mut tables = vec![[Statement(0); Table::ALL.len()]; sets as usize];
         for (set, tables) in DataSet::all(sets).zip(&mut tables) {
@@ -41,12 +41,12 @@ impl SqlLoader {
     }
 
     /// Loads the staged rows, all or none.
-    pub async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
+    pub async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<()> {
         let loaded = self.load_all(set, stage).await;
         self.transactions.end(loaded, true).await
     }
 
-    async fn load_all(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
+    async fn load_all(&mut self, set: DataSet, stage: &Stage) -> Result<()> {
         let dialect = self.transactions.session.dialect();
         let mut values: Vec<Param<'_>> = Vec::new();
         let mut begins = true;
@@ -82,7 +82,7 @@ impl SqlLoader {
     }
 
     /// Builds the index with this number. This may take minutes, while other clients of the thread continue.
-    pub async fn build_index(&mut self, number: usize) -> Result<(), EngineError> {
+    pub async fn build_index(&mut self, number: usize) -> Result<()> {
         let set = DataSet { number: (number / INDEXES.len()) as u32, of: self.tables.len() as u32 };
         let sql = set.sql(INDEXES[number % INDEXES.len()]);
         let session = &mut *self.transactions.session;

@@ -24,7 +24,7 @@ pub use prepared::Texts;
 pub use row_reader::SqlRowReader;
 pub use store::SqlStore;
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, Row};
 use rumba_engine_api::value::SqlValue;
 
@@ -36,7 +36,7 @@ fn int(number: u32) -> Param<'static> {
 ///
 /// # Errors
 /// The column does not hold an amount; the error has its name and content.
-fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
+fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64> {
     exact(dialect, row.value(column), name, 2)
 }
 
@@ -44,13 +44,13 @@ fn money(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> 
 ///
 /// # Errors
 /// The column does not hold a rate; the error has its name and content.
-fn rate(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64, EngineError> {
+fn rate(dialect: Dialect, row: &dyn Row, column: usize, name: &'static str) -> Result<i64> {
     exact(dialect, row.value(column), name, 4)
 }
 
 /// An exact number in units of 10 to the power of minus `scale`: cents with 2. A value that is not a number is an
 /// error, because 0 would pass for an amount of the data.
-fn exact(dialect: Dialect, value: SqlValue<'_>, name: &'static str, scale: u8) -> Result<i64, EngineError> {
+fn exact(dialect: Dialect, value: SqlValue<'_>, name: &'static str, scale: u8) -> Result<i64> {
     // SQLite stores it as a whole number of units.
     let digits = if dialect == Dialect::Sqlite { 0 } else { scale };
     let units = value.decimal().and_then(|number| number.in_units(digits));
@@ -73,17 +73,17 @@ fn inexact(name: &'static str, value: SqlValue<'_>, digits: u8) -> EngineError {
 }
 
 /// A customer's discount and the tax of its warehouse.
-fn discount_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64), EngineError> {
+fn discount_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64)> {
     Ok((rate(dialect, row, 0, "c_discount")?, rate(dialect, row, 3, "w_tax")?))
 }
 
 /// The number of a district's next order, and its tax.
-fn number_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64), EngineError> {
+fn number_and_tax(dialect: Dialect, row: &dyn Row) -> Result<(i64, i64)> {
     Ok((row.int(0), rate(dialect, row, 1, "d_tax")?))
 }
 
 /// A customer's balance in cents, and whether its credit is bad.
-fn balance_and_credit(dialect: Dialect, row: &dyn Row) -> Result<(i64, bool), EngineError> {
+fn balance_and_credit(dialect: Dialect, row: &dyn Row) -> Result<(i64, bool)> {
     Ok((money(dialect, row, 0, "c_balance")?, row.bytes(1) == b"BC"))
 }
 

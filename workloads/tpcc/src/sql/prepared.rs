@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, SqlSession, Statement};
 
 use super::several::Several;
@@ -90,7 +90,7 @@ impl Prepared {
     }
 
     /// A statement, prepared now if it was not before. No request may be in progress on the session.
-    pub fn get(&mut self, session: &mut dyn SqlSession, wanted: Wanted) -> Result<Statement, EngineError> {
+    pub fn get(&mut self, session: &mut dyn SqlSession, wanted: Wanted) -> Result<Statement> {
         let place = &mut self.statements[wanted.number()];
         if let Some(statement) = *place {
             return Ok(statement);
@@ -102,7 +102,7 @@ impl Prepared {
     }
 
     /// Prepares all statements that clients of a style may run.
-    pub fn all(&mut self, session: &mut dyn SqlSession, style: Style) -> Result<(), EngineError> {
+    pub fn all(&mut self, session: &mut dyn SqlSession, style: Style) -> Result<()> {
         Wanted::all(style).try_for_each(|wanted| self.get(session, wanted).map(drop))
     }
 }

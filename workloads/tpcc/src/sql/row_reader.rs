@@ -1,6 +1,6 @@
 //! The rows of SQL's tables, for the proof.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, Row, SqlSession, Visit};
 use rumba_engine_api::worker::block_on;
 
@@ -22,11 +22,7 @@ impl SqlRowReader {
     }
 
     /// Visits the rows of an answer, up to the first that cannot be read.
-    pub(super) fn rows(
-        &mut self,
-        sql: &str,
-        visit: &mut dyn FnMut(&dyn Row) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
+    pub(super) fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row) -> Result<()>) -> Result<()> {
         let statement = self.session.prepare(sql)?;
         let mut read = Ok(());
         let visit: Visit<'_> = &mut |row: &dyn Row| {
@@ -40,7 +36,7 @@ impl SqlRowReader {
     }
 
     /// The only number of an answer.
-    pub(super) fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
+    pub(super) fn number(&mut self, sql: &str) -> Result<i64> {
         let mut number = 0;
         self.rows(sql, &mut |row| {
             number = row.int(0);
@@ -50,7 +46,7 @@ impl SqlRowReader {
     }
 
     /// The only amount of an answer, in cents: that of a column of this name.
-    pub(super) fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64, EngineError> {
+    pub(super) fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64> {
         let (dialect, mut cents) = (self.dialect, 0);
         self.rows(sql, &mut |row| {
             cents = money(dialect, row, 0, name)?;
@@ -62,7 +58,7 @@ impl SqlRowReader {
 
 impl Rows for SqlRowReader {
     /// In the order of the database, which neither sorts nor joins.
-    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
+    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64> {
         let columns: Vec<(&'static str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let sql = format!("SELECT {} FROM {}", names.join(", "), set.name(table.name()));
@@ -78,18 +74,13 @@ impl Rows for SqlRowReader {
         Ok(rows)
     }
 
-    fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError> {
+    fn count(&mut self, set: DataSet, table: Table) -> Result<i64> {
         self.number(&format!("SELECT COUNT(*) FROM {}", set.name(table.name())))
     }
 }
 
 /// A column of a row, as verification uses it.
-fn number_of(
-    dialect: Dialect,
-    row: &dyn Row,
-    column: usize,
-    (name, kind): (&'static str, Type),
-) -> Result<i64, EngineError> {
+fn number_of(dialect: Dialect, row: &dyn Row, column: usize, (name, kind): (&'static str, Type)) -> Result<i64> {
     match kind {
         _ if row.value(column).is_null() => Ok(NONE),
         Type::Money => money(dialect, row, column, name),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::error::{EngineError, Result, SqlState};
 use rumba_engine_api::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::{Part, Together, Transactions};
@@ -82,7 +82,7 @@ impl SqlStore {
     ///
     /// # Errors
     /// A statement that the engine refuses, or a style that it does not support.
-    pub fn new(session: Box<dyn SqlSession>, texts: Arc<Texts>, style: Style) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, texts: Arc<Texts>, style: Style) -> Result<Self> {
         let mut transactions = Transactions::new(session)?;
         style.prepare(&mut *transactions.session)?;
         let (dialect, prepared) = (transactions.session.dialect(), Prepared::new(texts));
@@ -94,7 +94,7 @@ impl SqlStore {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn prepare_all(&mut self) -> Result<(), EngineError> {
+    pub fn prepare_all(&mut self) -> Result<()> {
         self.prepared.all(&mut *self.transactions.session, self.style)
     }
 
@@ -111,34 +111,24 @@ impl SqlStore {
     }
 
     /// Runs a statement to its end.
-    async fn execute_wanted(
-        &mut self,
-        wanted: Wanted,
-        values: &[Param<'_>],
-        visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
+    async fn execute_wanted(&mut self, wanted: Wanted, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer> {
         let session = &mut *self.transactions.session;
         let statement = self.prepared.get(session, wanted)?;
         session.execute(statement, values, visit).await
     }
 
-    pub(super) async fn execute(
-        &mut self,
-        sql: Sql,
-        values: &[Param<'_>],
-        visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
+    pub(super) async fn execute(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer> {
         self.execute_wanted(Wanted::Plain(sql), values, visit).await
     }
 
     /// Starts a statement over several rows. It is awaited separately because its values are long, and a client's
     /// future would hold them for the life of the client.
-    pub(super) fn start_one(&mut self, several: Several, values: &[Param<'_>]) -> Result<Together, EngineError> {
+    pub(super) fn start_one(&mut self, several: Several, values: &[Param<'_>]) -> Result<Together> {
         self.start(Part::Middle, &[(Wanted::Several(several), values)])
     }
 
     /// Runs a statement that answers no rows.
-    pub(super) async fn change(&mut self, sql: Sql, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+    pub(super) async fn change(&mut self, sql: Sql, values: &[Param<'_>]) -> Result<Answer> {
         self.execute(sql, values, &mut |_| {}).await
     }
 
@@ -149,7 +139,7 @@ impl SqlStore {
     }
 
     /// Starts statements that do not need each other's answers, as one request.
-    pub(super) fn start(&mut self, part: Part, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together, EngineError> {
+    pub(super) fn start(&mut self, part: Part, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together> {
         let mut statements = [(Statement(0), &[][..]); MOST_TOGETHER];
         // While one is in progress, none is prepared.
         for (place, (wanted, values)) in statements.iter_mut().zip(wanted) {
@@ -159,29 +149,19 @@ impl SqlStore {
     }
 
     /// Receives the answers, and returns the first. Rows come with the number of their statement.
-    pub(super) async fn finish(
-        &mut self,
-        started: Together,
-        visit: &mut dyn FnMut(usize, &dyn Row),
-    ) -> Result<Answer, EngineError> {
+    pub(super) async fn finish(&mut self, started: Together, visit: &mut dyn FnMut(usize, &dyn Row)) -> Result<Answer> {
         self.transactions.end_together(started, visit).await
     }
 
     /// Begins a transaction with a statement.
-    async fn begin(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
+    async fn begin(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer> {
         let statement = self.prepared.get(&mut *self.transactions.session, Wanted::Plain(sql))?;
         self.transactions.begin_with(|session| session.submit(statement, values), visit).await
     }
 
     /// The number of a customer; for a name, of the middle customer (2.5.2.2). With `begins`, a search begins the
     /// transaction; returns whether it did.
-    pub(super) async fn find(
-        &mut self,
-        warehouse: u32,
-        district: u32,
-        who: Who,
-        begins: bool,
-    ) -> Result<(i64, bool), EngineError> {
+    pub(super) async fn find(&mut self, warehouse: u32, district: u32, who: Who, begins: bool) -> Result<(i64, bool)> {
         let number = match who {
             Who::Number(number) => return Ok((i64::from(number), false)),
             Who::Name(number) => number,
@@ -201,7 +181,7 @@ impl SqlStore {
         chosen.map(|customer| (customer, begins)).ok_or_else(|| missing("a customer of a last name"))
     }
 
-    async fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    async fn order(&mut self, order: &NewOrder) -> Result<Ordered> {
         if self.style == Style::Grouped {
             return self.order_in_groups(order).await;
         }
@@ -236,11 +216,7 @@ impl SqlStore {
     }
 
     /// The amount of the lines in cents, and how many are original; `None` if an item does not exist.
-    async fn lines_one_by_one(
-        &mut self,
-        order: &NewOrder,
-        key: [Param<'static>; 3],
-    ) -> Result<Option<(i64, u32)>, EngineError> {
+    async fn lines_one_by_one(&mut self, order: &NewOrder, key: [Param<'static>; 3]) -> Result<Option<(i64, u32)>> {
         let (mut cents, mut original) = (0, 0);
         for (line, number) in order.lines().iter().zip(1..) {
             let Some((amount, is_original)) = self.line(order, key, line, number).await? else { return Ok(None) };
@@ -258,7 +234,7 @@ impl SqlStore {
         key: [Param<'static>; 3],
         line: &Line,
         number: u32,
-    ) -> Result<Option<(i64, bool)>, EngineError> {
+    ) -> Result<Option<(i64, bool)>> {
         let dialect = self.dialect;
         let mut item = None;
         let read = &mut |row: &dyn Row| item = Some((money(dialect, row, 0, "i_price"), is_original(row.bytes(2))));
@@ -297,11 +273,11 @@ impl SqlStore {
     }
 
     /// Takes a line's items from stock; `left` of them remain.
-    pub(super) async fn take_stock(&mut self, order: &NewOrder, line: &Line, left: i64) -> Result<(), EngineError> {
+    pub(super) async fn take_stock(&mut self, order: &NewOrder, line: &Line, left: i64) -> Result<()> {
         self.change(Sql::UpdateStock, &stock_row(order, line, left)).await.map(drop)
     }
 
-    async fn pay(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    async fn pay(&mut self, payment: &Payment) -> Result<Paid> {
         if self.style == Style::Grouped {
             return self.pay_in_groups(payment).await;
         }
@@ -331,12 +307,7 @@ impl SqlStore {
 
     /// Makes a payment by a customer with bad credit: inserts its note at the beginning of the customer's data, and
     /// truncates the end (2.5.2.2).
-    pub(super) async fn note(
-        &mut self,
-        payment: &Payment,
-        customer: i64,
-        key: [Param<'static>; 3],
-    ) -> Result<(), EngineError> {
+    pub(super) async fn note(&mut self, payment: &Payment, customer: i64, key: [Param<'static>; 3]) -> Result<()> {
         let amount = self.cents(payment.cents);
         let mut data = std::mem::take(&mut self.data);
         data.clear();
@@ -354,7 +325,7 @@ impl SqlStore {
         done
     }
 
-    async fn status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    async fn status(&mut self, requested: &OrderStatus) -> Result<Status> {
         if self.style == Style::Grouped {
             return self.status_in_groups(requested).await;
         }
@@ -383,7 +354,7 @@ impl SqlStore {
         Ok(Status { customer, balance, order, lines })
     }
 
-    async fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    async fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered> {
         match self.style {
             Style::Grouped => return self.deliver_in_groups(delivery).await,
             Style::Batched => return self.deliver_at_once(delivery).await,
@@ -400,7 +371,7 @@ impl SqlStore {
 
     /// The oldest waiting order of a district, if there is one; for the first district the search begins the
     /// transaction.
-    pub(super) async fn oldest(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
+    pub(super) async fn oldest(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>> {
         let mut oldest = self.look_for_oldest(delivery, district, district == 1).await?;
         while self.stops.again(Point::Oldest(district), oldest.unwrap_or_default()) {
             oldest = self.look_for_oldest(delivery, district, false).await?;
@@ -413,7 +384,7 @@ impl SqlStore {
         delivery: &Delivery,
         district: u32,
         begins: bool,
-    ) -> Result<Option<i64>, EngineError> {
+    ) -> Result<Option<i64>> {
         let place = [int(delivery.warehouse), int(district)];
         let mut oldest = None;
         let look: Visit<'_> = &mut |row: &dyn Row| oldest = Some(row.int(0));
@@ -425,7 +396,7 @@ impl SqlStore {
     }
 
     /// Delivers the oldest order of a district, if one is waiting (2.7.4.2).
-    async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
+    async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>> {
         let Some(oldest) = self.oldest(delivery, district).await? else { return Ok(None) };
         let place = [int(delivery.warehouse), int(district)];
         let key = [place[0], place[1], Param::Int(oldest)];
@@ -444,7 +415,7 @@ impl SqlStore {
         Ok(Some(oldest))
     }
 
-    async fn level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+    async fn level(&mut self, requested: &StockLevel) -> Result<i64> {
         let StockLevel { warehouse, district, threshold } = *requested;
         let place = [int(warehouse), int(district)];
         let mut next = 0;
@@ -458,7 +429,7 @@ impl SqlStore {
 }
 
 impl Store for SqlStore {
-    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered> {
         let mut ordered = self.order(order).await;
         let commits = matches!(ordered, Ok(Ordered::Committed { .. }));
         if commits {
@@ -469,25 +440,25 @@ impl Store for SqlStore {
         self.transactions.end(ordered, commits).await
     }
 
-    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid> {
         let paid = self.pay(payment).await.map_err(reported_of_full_sum);
         let paid = self.stops.end(paid);
         self.transactions.end(paid, true).await
     }
 
-    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status, EngineError> {
+    async fn order_status(&mut self, requested: &OrderStatus) -> Result<Status> {
         self.transactions.next_only_reads();
         let status = self.status(requested).await;
         self.transactions.end(status, true).await
     }
 
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered> {
         let delivered = self.deliver(delivery).await;
         let delivered = self.stops.end(delivered);
         self.transactions.end(delivered, true).await
     }
 
-    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64, EngineError> {
+    async fn stock_level(&mut self, requested: &StockLevel) -> Result<i64> {
         self.transactions.next_only_reads();
         let low = self.level(requested).await;
         self.transactions.end(low, true).await

@@ -1,6 +1,6 @@
 //! The orders that a delivery takes, the oldest of each district, and the updates that it makes to all at once.
 
-use rumba_engine_api::error::EngineError;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, Row};
 
 use super::{int, money};
@@ -70,7 +70,7 @@ impl<'a> Waiting<'a> {
     }
 
     /// Checks that all of them were still there to delete.
-    pub fn all_deleted(&self, deleted: u64) -> Result<(), EngineError> {
+    pub fn all_deleted(&self, deleted: u64) -> Result<()> {
         let is_all = deleted == self.count as u64;
         is_all.then_some(()).ok_or_else(|| EngineError::conflict("another delivery took an order"))
     }
@@ -97,7 +97,7 @@ impl<'a> Waiting<'a> {
     ///
     /// # Errors
     /// The order is missing, or has no amount.
-    pub fn payments(&mut self) -> Result<[[Param<'static>; 4]; MOST], EngineError> {
+    pub fn payments(&mut self) -> Result<[[Param<'static>; 4]; MOST]> {
         if let Some(error) = self.unread.take() {
             return Err(error);
         }

@@ -37,7 +37,7 @@ fn recipe(sources: &Path, script: &str) -> Compiled {
 const FAILS_ONCE: &str = "echo run >> runs; echo '[ 50%] Building'; \
     test -e half || { touch half; echo 'g.cc:1: error: no luck' >&2; exit 3; }; cp ../source/greeting greeting.so";
 
-fn build(recipe: &Compiled, sources: &Path) -> (Result<(), EngineError>, tempfile::TempDir, Vec<String>) {
+fn build(recipe: &Compiled, sources: &Path) -> (Result<()>, tempfile::TempDir, Vec<String>) {
     let (draft, mut said) = (tempfile::tempdir().unwrap(), Vec::new());
     let built = recipe.build(sources, draft.path(), &mut |words| said.push(words.to_owned()));
     (built, draft, said)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumba_engine_api::error::{EngineError, SqlState};
+use rumba_engine_api::error::{Result, SqlState};
 use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Kind, Request, Server};
@@ -82,7 +82,7 @@ fn innodb_is_drained_without_the_right_to_flush_logs() {
     assert!(error.contains("FLUSH ENGINE LOGS") && error.contains("1227"), "{error}");
 }
 
-fn look(left: f64, work: f64) -> Result<BackgroundWork, EngineError> {
+fn look(left: f64, work: f64) -> Result<BackgroundWork> {
     let mut look = BackgroundWork { work, ..BackgroundWork::default() };
     look.owe("pages", left, 0.0);
     Ok(look)
