@@ -51,12 +51,6 @@ impl OpInfo {
         Self { name: Cow::Borrowed(name), short, rate: None, limit: None, is_undone: false }
     }
 
-    /// The same, with its reported rate.
-    #[must_use]
-    pub fn with_rate(self, rate: Rate) -> Self {
-        Self { rate: Some(rate), ..self }
-    }
-
     /// The same, with its time limit.
     #[must_use]
     pub fn with_limit(self, limit: ResponseLimit) -> Self {

@@ -89,12 +89,6 @@ impl Channel {
         usize::try_from(position.checked_sub(self.base)?).ok()
     }
 
-    /// Whether there are unsent bytes.
-    #[inline]
-    pub fn has_unsent(&self) -> bool {
-        self.sent < self.send.len() || self.stream.holds_back()
-    }
-
     /// Sends as much as there is space for. Returns whether it must wait for space.
     #[inline]
     pub fn flush(&mut self) -> bool {

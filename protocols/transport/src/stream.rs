@@ -114,7 +114,7 @@ impl Stream {
 
     /// Whether encrypted bytes wait for space. Any write sends them, even an empty one.
     #[inline]
-    pub fn holds_back(&self) -> bool {
+    fn holds_back(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 

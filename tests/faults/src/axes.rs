@@ -171,11 +171,6 @@ impl Limit {
             Limit::Both => &[MEMORY, "storage={size=\"1GiB\",backing=\"tmpfs\",iops=20000}"],
         }
     }
-
-    /// Whether the data is on a separate file system.
-    pub fn has_volume(self) -> bool {
-        matches!(self, Limit::Storage | Limit::Both)
-    }
 }
 
 impl fmt::Display for Limit {
