@@ -19,7 +19,7 @@ use rumba_engine_api::document::{Command, DocumentSession, Find};
 use rumba_engine_api::engine::ProcessLocation;
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Param, Row, SqlSession, Statement};
-use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::cells::Cells;
@@ -197,7 +197,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(Box::new(client) as Box<dyn Client>)
     });
     let schedule = Schedule::closed(1).spread_over(f64::from(warmup));
-    let plan = Plan { clients, kinds: 1, schedule, driving };
+    let plan = Plan { clients, share: HostShare::ALL, kinds: 1, schedule, driving };
     let running = Made::new(&plan, &make, &ThreadCpuRegistry::new())?.start();
     measure(running, warmup, seconds, driving)
 }

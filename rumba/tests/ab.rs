@@ -88,7 +88,10 @@ fn ab_alternates_two_files_and_reports_their_difference() {
     let table = shown.lines().skip_while(|line| !line.starts_with(LOADS)).take_while(|line| !line.is_empty());
     let row = table.into_iter().find(|line| line.trim_start().starts_with("data_bytes ")).unwrap();
     assert!(row.contains("<0.01") && row.ends_with("better"), "{row}");
-    assert!(shown.contains("base   nothing-over-disk: store (base)  ") && !shown.contains("Not interleaved"), "{shown}");
+    assert!(
+        shown.contains("base   nothing-over-disk: store (base)  ") && !shown.contains("Not interleaved"),
+        "{shown}"
+    );
     let changed = shown.lines().find(|line| line.contains("store: engine")).unwrap();
     assert!(changed.contains("lmdb") && changed.contains("null"), "{changed}");
 

@@ -402,6 +402,33 @@ pub trait Engine: Send + Sync {
     /// copied to the results even if the trial failed. These are a server's configuration and log, never a password.
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>>;
 
+    /// Whether clients on other hosts can open sessions with an instance of this configuration, by [`Engine::attach`].
+    ///
+    /// # Errors
+    /// Why they cannot, and what would be accepted.
+    fn check_attachable(&self, _config: &EngineConfig) -> Result<(), SettingError> {
+        let EngineInfo { name, form, .. } = self.info();
+        let problem = match form {
+            Form::Server => format!("{name} takes no clients of other hosts yet"),
+            _ => format!(
+                "{name} is embedded: its clients are threads of its own process, so none can be on another host"
+            ),
+        };
+        Err(SettingError::new("use", problem, "take [fleet] out, or choose a server, for example innodb or postgresql"))
+    }
+
+    /// Another host's access to an instance that a trial elsewhere has opened and will close. It only hands out
+    /// sessions.
+    ///
+    /// # Errors
+    /// Any error from the engine.
+    fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>, EngineError> {
+        Err(self.check_attachable(config).err().map_or_else(
+            || EngineError::failed("attach", format!("{} hands out no sessions to other hosts", self.info().name)),
+            |error| EngineError::failed("attach", format!("{error}; {}", error.remedy)),
+        ))
+    }
+
     /// Removes what a killed trial has left on an existing server, if it has left anything. The password is where a run
     /// takes it from.
     ///
@@ -496,6 +523,15 @@ pub trait Instance: Send + Sync {
     /// there is in the instance's directory and is deleted with it.
     fn access(&self) -> Option<Access> {
         None
+    }
+
+    /// Ends the sessions that clients of another host have with the server, because that host is lost: their open
+    /// transactions hold locks. `names` are the host's address and name.
+    ///
+    /// # Errors
+    /// Any error from the engine.
+    fn end_sessions_of(&self, _names: &[String]) -> Result<(), EngineError> {
+        Ok(())
     }
 
     /// Kills all processes of its server without warning, so that nothing is flushed. An embedded engine dies when the

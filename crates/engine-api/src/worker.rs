@@ -137,6 +137,41 @@ pub struct ClientAddress {
     pub clients: u32,
 }
 
+/// One host's share of numbered things, such as clients or chunks of a load: every `hosts`-th, from number `host` on.
+/// The first ones are therefore spread evenly over the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostShare {
+    /// The host, from 0.
+    pub host: u32,
+    /// The number of hosts.
+    pub hosts: u32,
+}
+
+impl HostShare {
+    /// The share of a single host, which has everything.
+    pub const ALL: Self = Self { host: 0, hosts: 1 };
+
+    /// How many of these clients the host has.
+    pub fn count(self, clients: u32) -> u32 {
+        clients.saturating_sub(self.host).div_ceil(self.hosts)
+    }
+
+    /// The number among all clients of the host's client with this number.
+    pub fn client(self, own: u32) -> u32 {
+        self.host + self.hosts * own
+    }
+
+    /// The number on the host of one of its clients.
+    pub fn own(self, client: u32) -> u32 {
+        client / self.hosts
+    }
+
+    /// The number among all things of the host's thing with this number.
+    pub fn nth(self, own: u64) -> u64 {
+        u64::from(self.host) + u64::from(self.hosts) * own
+    }
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {

@@ -13,7 +13,7 @@ use crate::engine::{Family, MostClients, Schema, Session};
 use crate::error::Result;
 use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
-use crate::worker::{Client, ClientAddress};
+use crate::worker::{Client, ClientAddress, HostShare};
 
 /// The condition with a user's script text, which identifies it under any file name.
 pub const SCRIPT_TEXT: &str = "script text";
@@ -267,6 +267,17 @@ pub trait Bound: Send + Sync {
     /// # Errors
     /// The missing part.
     fn restore(&self, state: &State) -> Result<()>;
+
+    /// Limits this process to one host's share: loaders and clients of the other hosts work in other processes. Numbers
+    /// that clients of one process count together, such as those of new rows, are then divided among the hosts. Called
+    /// before the first loader or client. The sum over all hosts of what [`Bound::state`] has grown by is the state of
+    /// the data.
+    ///
+    /// # Errors
+    /// Why the work cannot be divided.
+    fn partition(&self, _share: HostShare) -> Result<(), &'static str> {
+        Err("its clients count together in one process what they write")
+    }
 
     /// A client of the operation mix.
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>>;

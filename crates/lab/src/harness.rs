@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::Settings;
+use rumba_engine_api::worker::HostShare;
 use rumba_engine_api::workload::{Bound, Workload};
 use rumba_results::metric::Metric;
 use rumba_results::record::TrialPlan;
@@ -132,7 +133,13 @@ fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<M
     let kinds = bound.ops().len();
     let seed = order.seed;
     let make: Make = Arc::new(move |at| bound.client(instance.session()?, at, seed));
-    let plan = Plan { clients: 1, kinds, schedule: Schedule::closed(seed), driving: Driving::Threads { threads: 1 } };
+    let plan = Plan {
+        clients: 1,
+        share: HostShare::ALL,
+        kinds,
+        schedule: Schedule::closed(seed),
+        driving: Driving::Threads { threads: 1 },
+    };
     let roll = ThreadCpuRegistry::new();
     let mut running = Made::new(&plan, &make, &roll)?.start();
     let measured = measure(&mut running, &roll, Duration::from_secs_f64(order.seconds));

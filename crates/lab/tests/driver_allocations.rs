@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::Result;
 use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
-use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
@@ -109,7 +109,7 @@ fn allocated(driving: Driving, rate: Option<f64>) -> u64 {
         Ok(Box::new(Asker { socket: echoing(), done: 0, allocated_before: 0, allocated }) as Box<dyn Client>)
     });
     let schedule = rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Shared, 7));
-    let plan = Plan { clients: CLIENTS, kinds: 1, schedule, driving };
+    let plan = Plan { clients: CLIENTS, share: HostShare::ALL, kinds: 1, schedule, driving };
     let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new()).unwrap().start();
     assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);
     assert_eq!(running.failure(), None);

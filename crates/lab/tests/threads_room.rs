@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 use rumba_lab::run::{Driving, room};
@@ -31,7 +31,7 @@ impl Worker for Once {
 fn run(clients: u32) -> Result<()> {
     let make: Make = Arc::new(|_| Ok(Box::new(Once(false)) as Box<dyn Client>));
     let driving = Driving::Threads { threads: clients };
-    let plan = Plan { clients, kinds: 1, schedule: Schedule::closed(1), driving };
+    let plan = Plan { clients, share: HostShare::ALL, kinds: 1, schedule: Schedule::closed(1), driving };
     let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new())?.start();
     assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);
     assert_eq!(running.failure(), None);

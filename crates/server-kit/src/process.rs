@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -83,12 +83,17 @@ pub fn serving(address: &Address) -> Option<u32> {
         Address::Socket(path) => listening_at(path),
         Address::Tcp { host, port } => {
             let mut addresses = (host.as_str(), *port).to_socket_addrs().ok()?;
-            addresses.all(|address| address.ip().is_loopback()).then(|| listening_on(*port)).flatten()
+            addresses.all(|address| is_of_this_host(address.ip())).then(|| listening_on(*port)).flatten()
         }
     }
 }
 
-/// The only process that listens on a loopback port, without the children that inherited its socket.
+/// Whether an address is this host's: only such an address can be bound.
+fn is_of_this_host(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// The only process that listens on a port of this host, without the children that inherited its socket.
 fn listening_on(port: u16) -> Option<u32> {
     let sockets: Vec<PathBuf> =
         ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().flat_map(|table| listening_sockets(table, port)).collect();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rumba_engine_api::engine::is_dsn;
 use rumba_engine_api::setting::SettingError;
+use rumba_transport::{Address, Target};
 
 use crate::dsn::{Dsn, Form};
 use crate::install::{Release, Releases, Software};
@@ -59,6 +60,30 @@ impl Selected {
         }
         let remedy = format!("`rumba engines` lists the servers; or name {}", S::EXAMPLES);
         Err(SettingError::new("server", S::releases().unknown(name), remedy))
+    }
+
+    /// The address of a server that clients of other hosts can reach; `target` reads it from the DSN.
+    ///
+    /// # Errors
+    /// A server that rumba starts, or a socket: both serve this host only.
+    pub fn reachable(
+        &self,
+        form: &Form,
+        target: fn(&Dsn) -> Result<Target, SettingError>,
+    ) -> Result<(&Dsn, Target), SettingError> {
+        let refuse = |problem: &str| {
+            let remedy = format!("name a running server by its host and port, as in {}", form.example);
+            Err(SettingError::new("server", problem, remedy))
+        };
+        let Self::Existing(dsn) = self else {
+            return refuse("clients on other hosts cannot reach a server that rumba starts: it serves this host only");
+        };
+        match target(dsn)? {
+            Target { address: Address::Socket(_), .. } => {
+                refuse("clients on other hosts cannot reach a server by its socket")
+            }
+            target => Ok((dsn, target)),
+        }
     }
 
     /// The software of a release or base directory.

@@ -289,7 +289,7 @@ impl MySqlEngine {
             return Err(error);
         }
         control.set_timeout(Some(existing::PATIENCE));
-        let host = Host::Existing { pid, data, taken, flushes };
+        let host = Host::Existing { pid, data, taken: Some(taken), flushes };
         ServerInstance::new(
             Parts { host, data: Data::Left, target, schema, control, settings, version },
             &plan,
@@ -433,6 +433,22 @@ impl Engine for MySqlEngine {
             }
             server => self.plan_own(config, &server).map(drop),
         }
+    }
+
+    fn check_attachable(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        self.server(config.server.as_deref())?.reachable(&dsn::FORM, dsn::target).map(drop)
+    }
+
+    fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>> {
+        let server = self.server(config.server.as_deref())?;
+        let (dsn, target) = server.reachable(&dsn::FORM, dsn::target)?;
+        let mut admin = existing::connect(&target)?;
+        let (options, plan, capabilities) = self.plan_existing(config, &mut admin)?;
+        let control = Control::new(admin, options.on_lost, None);
+        let host = Host::Existing { taken: None, pid: None, data: None, flushes: false };
+        let (schema, version, settings) = (dsn.database.clone(), capabilities.version_text, Vec::new());
+        let parts = Parts { host, data: Data::Left, target, schema, control, settings, version };
+        Ok(Box::new(ServerInstance::new(parts, &plan, &options)?))
     }
 
     fn clean_server(&self, server: &str) -> Result<()> {

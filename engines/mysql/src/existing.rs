@@ -22,6 +22,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
+const NO_SUCH_THREAD: u16 = 1094;
 
 /// The state of the schema.
 enum Found {
@@ -186,6 +187,28 @@ impl Taken {
         }
         Ok(())
     }
+}
+
+/// Ends the sessions of this user in the schema that come from a host with one of these names.
+///
+/// # Errors
+/// The server's error.
+pub fn end_sessions(admin: &mut dyn Request, schema: &str, names: &[String]) -> Result<(), EngineError> {
+    let names: Vec<String> = names.iter().map(|name| text(name)).collect();
+    let sql = format!(
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = {} AND USER = SUBSTRING_INDEX(USER(), '@', 1) \
+         AND SUBSTRING_INDEX(HOST, ':', 1) IN ({})",
+        text(schema),
+        names.join(", ")
+    );
+    for id in firsts(admin, &sql).map_err(failed)? {
+        match admin.fetch(&format!("KILL {id}")) {
+            // It has ended meanwhile.
+            Err(WireError::Server { code: NO_SUCH_THREAD, .. }) | Ok(_) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
 }
 
 /// The server's process and data directory, if this user can determine them.

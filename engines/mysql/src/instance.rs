@@ -24,7 +24,8 @@ use rumba_server_kit::host::{self, Data, Running};
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// Who runs the server.
-pub type Host = host::Host<Running, Taken>;
+/// Who runs the server. The schema is `None` if another process of the trial has taken it.
+pub type Host = host::Host<Running, Option<Taken>>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
@@ -204,6 +205,10 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
+    fn end_sessions_of(&self, names: &[String]) -> Result<()> {
+        crate::existing::end_sessions(&mut *self.control(), &self.schema, names)
+    }
+
     fn kill(&self) -> Result<()> {
         self.host.kill()
     }
@@ -215,7 +220,8 @@ impl Instance for ServerInstance {
                 drop(self.control);
                 running.stop()
             }
-            Host::Existing { taken, .. } => {
+            Host::Existing { taken: None, .. } => Ok(()),
+            Host::Existing { taken: Some(taken), .. } => {
                 let mut control = held(&self.control);
                 control.set_timeout(None);
                 taken.give_back(&mut *control)

@@ -22,7 +22,7 @@ use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::Selected as Server;
 
 use crate::control::Control;
-use crate::instance::{Host, Parts, ServerInstance, most_clients, most_clients_planned};
+use crate::instance::{Host, Parts, ServerInstance, Taken, most_clients, most_clients_planned};
 use crate::launch::Launch;
 use crate::options::{Options, SETTINGS};
 use crate::plan::{self, COMPRESSIONS, Plan};
@@ -195,7 +195,8 @@ fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance> {
     plan.setup.push(format!("SET search_path TO {}", schema.search_path));
     settings.extend(plan.startup.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     settings.push(("search_path".to_owned(), schema.search_path));
-    let host = Host::Existing { pid, data, taken: schema.name, flushes: !dsn.without_flush };
+    let host =
+        Host::Existing { pid, data, taken: Taken { schema: schema.name, is_own: true }, flushes: !dsn.without_flush };
     Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
 }
 
@@ -269,6 +270,25 @@ impl Engine for PostgreSql {
             }
             server => try_settings(&plan_own(config, &server)?),
         }
+    }
+
+    fn check_attachable(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        Server::of::<Software>(config.server.as_deref())?.reachable(&dsn::FORM, dsn::target).map(drop)
+    }
+
+    fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>> {
+        let server = Server::of::<Software>(config.server.as_deref())?;
+        let (_, target) = server.reachable(&dsn::FORM, dsn::target)?;
+        let (options, mut plan) = plan_existing(config)?;
+        let admin = existing::connect(&target)?;
+        let mut control = Control::new(admin, options.on_lost, false);
+        let schema = existing::trial_schema(&mut control)?;
+        plan.startup = existing::startup(&mut control)?;
+        plan.setup.push(format!("SET search_path TO {}", schema.search_path));
+        let taken = Taken { schema: schema.name, is_own: false };
+        let host = Host::Existing { pid: None, data: None, taken, flushes: false };
+        let parts = Parts { host, target, control, settings: Vec::new() };
+        Ok(Box::new(ServerInstance::new(parts, &plan, &options)))
     }
 
     fn clean_server(&self, server: &str) -> Result<()> {

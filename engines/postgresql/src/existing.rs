@@ -13,7 +13,7 @@ use rumba_server_kit::process::{parent_of, place_of};
 
 use crate::control::{Control, RELEASE, hold};
 use crate::failure::{failed, is_denied};
-use crate::marker::{MARK, MARKER, quoted};
+use crate::marker::{MARK, MARKER, literal, quoted};
 use crate::{marker, upkeep};
 
 /// Timeout for connecting and for each answer.
@@ -223,6 +223,20 @@ pub fn give_back(control: &mut Control, schema: &str) -> Result<()> {
     let is_kept = |object: &String| kept.iter().any(|kept| kept.table == *object);
     let others: Vec<String> = objects.into_iter().filter(|object| !is_kept(object)).collect();
     CONTAINER.left_behind(&kept, &others)
+}
+
+/// Ends the sessions of this user in the database that come from a host with one of these addresses.
+///
+/// # Errors
+/// The server's error.
+pub fn end_sessions(control: &mut Control, names: &[String]) -> Result<(), EngineError> {
+    let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+         AND usename = current_user AND pid <> pg_backend_pid() AND host(client_addr) IN ({})",
+        names.join(", ")
+    );
+    control.fetch(&sql).map(drop).map_err(|error| failed(CALL, &error))
 }
 
 /// The server's process and data directory, if this user can determine them.

@@ -23,8 +23,15 @@ use crate::{counters, existing, marker, upkeep};
 /// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Who runs the server. Of an existing one, a trial has taken the schema of its tables and of its marker.
-pub type Host = host::Host<Running, String>;
+/// The schema of the trial's tables and of its marker, on an existing server.
+pub struct Taken {
+    pub schema: String,
+    /// Whether this process has taken it, and not another one of the trial.
+    pub is_own: bool,
+}
+
+/// Who runs the server.
+pub type Host = host::Host<Running, Taken>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
@@ -71,7 +78,7 @@ impl ServerInstance {
         let (control, processes) = (Arc::new(Mutex::new(control)), Mutex::default());
         let (tables, observer) = match &host {
             Host::Own { .. } => (upkeep::OWN_TABLES.to_owned(), None),
-            Host::Existing { taken: schema, .. } => {
+            Host::Existing { taken: Taken { schema, .. }, .. } => {
                 (marker::condition(schema), Some(marker::recorder(control.clone(), schema.clone())))
             }
         };
@@ -195,6 +202,10 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
+    fn end_sessions_of(&self, names: &[String]) -> Result<()> {
+        existing::end_sessions(&mut held(&self.control), names)
+    }
+
     fn kill(&self) -> Result<()> {
         self.host.kill()
     }
@@ -208,7 +219,8 @@ impl Instance for ServerInstance {
                 drop(self.control);
                 running.server.stop()
             }
-            Host::Existing { taken: schema, .. } => {
+            Host::Existing { taken: Taken { is_own: false, .. }, .. } => Ok(()),
+            Host::Existing { taken: Taken { schema, .. }, .. } => {
                 let mut control = held(&self.control);
                 control.set_timeout(None);
                 existing::give_back(&mut control, &schema)

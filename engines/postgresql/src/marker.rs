@@ -123,6 +123,6 @@ pub fn quoted(name: &str) -> String {
 }
 
 /// Quotes a text.
-fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -11,7 +11,7 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::sql::SqlSession;
-use rumba_engine_api::worker::{Client, ClientAddress, block_on};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, block_on};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
 use rumba_workload_kit::ledger::{RowCount, number_in};
 
@@ -247,6 +247,12 @@ impl Bound for LinkBenchBound {
     fn restore(&self, state: &State) -> Result<()> {
         self.next_node.set(number_in(state, NEXT_NODE)?);
         self.tallies.restore(state)
+    }
+
+    /// A database assigns the ids of new nodes, and [`NodeIds`] are separate for each host.
+    fn partition(&self, share: HostShare) -> Result<(), &'static str> {
+        self.progress.partition(share);
+        Ok(())
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {

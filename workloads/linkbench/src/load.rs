@@ -3,12 +3,12 @@
 //! Every chunk draws from its own generator. The data therefore depends only on the seed and the number of ids, and not
 //! on which loader loads which chunk.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rand::{Rng, SeedableRng};
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::worker::{ClientAddress, HostShare, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, stream_seed};
 
 use crate::choice::Graph;
@@ -45,6 +45,22 @@ struct Padded(AtomicU64);
 pub struct Progress {
     rows_chunk: Padded,
     index_chunk: Padded,
+    /// The host's share of the chunks, if there are several hosts.
+    share: OnceLock<HostShare>,
+}
+
+impl Progress {
+    /// Takes every n-th chunk only.
+    pub fn partition(&self, share: HostShare) {
+        // A share does not change.
+        let _ = self.share.set(share);
+    }
+
+    /// The next chunk of this host by a counter.
+    fn next(&self, chunk: &Padded) -> u64 {
+        let share = self.share.get().copied().unwrap_or(HostShare::ALL);
+        share.nth(chunk.0.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// The inputs of every loader.
@@ -125,7 +141,7 @@ impl<G: GraphLoad> RowLoader<G> {
 
     /// Claims the next chunk; false when there is none.
     fn claim(&mut self) -> bool {
-        let chunk = self.progress.rows_chunk.0.fetch_add(1, Ordering::Relaxed);
+        let chunk = self.progress.next(&self.progress.rows_chunk);
         let start = self.config.first + chunk * CHUNK;
         if start >= self.config.end() {
             return false;
@@ -297,7 +313,7 @@ impl<G: GraphLoad> IndexLoader<G> {
         if self.nth_type + 1 < self.config.link_types {
             self.nth_type += 1;
         } else {
-            let chunk = self.progress.index_chunk.0.fetch_add(1, Ordering::Relaxed);
+            let chunk = self.progress.next(&self.progress.index_chunk);
             let start = self.config.first + chunk * CHUNK;
             if start >= self.config.end() || (chunk > 0 && self.graph.builds_index_at_once()) {
                 return false;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub use crate::cli::settings::{Distribution, Shapes};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_engine_api::worker::HostShare;
 
 /// One client's source of random numbers.
 #[derive(Debug)]
@@ -300,19 +301,27 @@ fn exp_less_one_by(x: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Unique {
     next: Arc<AtomicU32>,
+    /// The distance of a host's numbers in the sequence.
+    step: u32,
     offset: u32,
 }
 
 impl Unique {
     /// A separate sequence for each seed.
     pub fn new(seed: u64) -> Self {
+        Self::of_host(seed, HostShare::ALL)
+    }
+
+    /// One host's part of the sequence of a seed.
+    pub fn of_host(seed: u64, share: HostShare) -> Self {
         let mut seeded = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { next: Arc::new(AtomicU32::new(seeded.next_u32())), offset: seeded.next_u32() }
+        let first = seeded.next_u32().wrapping_add(share.host);
+        Self { next: Arc::new(AtomicU32::new(first)), step: share.hosts, offset: seeded.next_u32() }
     }
 
     /// The next number.
     pub fn next(&self) -> u32 {
-        let index = self.next.fetch_add(1, Relaxed);
+        let index = self.next.fetch_add(self.step, Relaxed);
         permuted(permuted(index).wrapping_add(self.offset) ^ 0x5bf0_3635)
     }
 }
@@ -330,6 +339,15 @@ fn permuted(x: u32) -> u32 {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn unique_numbers_of_hosts_are_those_of_one() {
+        let of_host = |host| Unique::of_host(1, HostShare { host, hosts: 3 });
+        let hosts: Vec<Unique> = (0..3).map(of_host).collect();
+        let all: Vec<u32> = (0..300).map(|turn: usize| hosts[turn % 3].next()).collect();
+        let one = Unique::new(1);
+        assert_eq!(all, (0..300).map(|_| one.next()).collect::<Vec<u32>>());
+    }
 
     #[test]
     fn unique_numbers_do_not_come_again() {

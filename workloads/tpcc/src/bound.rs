@@ -10,7 +10,7 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::rate::Rate;
 use rumba_engine_api::setting::{SettingError, Settings};
-use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare};
 use rumba_engine_api::workload::{Bound, LeastClients, LoadStage, OpInfo, Ops, ResponseLimit, State};
 use rumba_workload_kit::ledger::number_in;
 
@@ -263,6 +263,12 @@ impl Bound for TpcCBound {
         self.tallies.restore(state)?;
         // A process that restores its own state already has as many clients.
         self.opened.fetch_max(u32::try_from(clients).unwrap_or(u32::MAX), Relaxed);
+        Ok(())
+    }
+
+    /// Over SQL a client's number is in no key.
+    fn partition(&self, share: HostShare) -> Result<(), &'static str> {
+        self.progress.partition(share);
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::cells::{Collector, Counts};
 use super::in_flight::{InFlight, Stage};
 use super::queue::{Queue, UnservedArrivals};
@@ -11,7 +13,7 @@ use super::queue::{Queue, UnservedArrivals};
 const UNSETTLED_NAP: Duration = Duration::from_micros(100);
 
 /// An open operation, and its times until now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
     /// Its type.
     pub kind: usize,
@@ -22,7 +24,7 @@ pub struct Open {
 }
 
 /// The operations that had not ended at the cut.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Censored {
     /// Operations that had started.
     pub open: Vec<Open>,
@@ -42,6 +44,16 @@ impl Censored {
     pub fn longest_ns(&self) -> Option<u64> {
         let open = self.open.iter().map(|open| open.response_ns).max();
         open.max(self.not_begun_ns.map(|(_, longest)| longest))
+    }
+
+    /// Adds the operations of other clients.
+    pub fn merge(&mut self, other: Censored) {
+        self.open.extend(other.open);
+        self.not_begun += other.not_begun;
+        self.not_begun_ns = match (self.not_begun_ns, other.not_begun_ns) {
+            (Some((shortest, longest)), Some((least, most))) => Some((shortest.min(least), longest.max(most))),
+            (own, others) => own.or(others),
+        };
     }
 
     /// Adds arrivals that were due from `first_ns` to `last_ns`.

@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use rumba_engine_api::conflict::count_with;
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::worker::{Client, ClientAddress, unparker};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, unparker};
 use rumba_engine_api::workload::OpInfo;
 use rumba_results::arrivals::Arrivals;
 use rumba_results::client_steps::ClientSteps;
 use rumba_results::record::QueueKind;
+use serde::{Deserialize, Serialize};
 
 use super::active::ActivePeriods;
 use super::cells::{Cells, Collector, Counts};
@@ -28,7 +29,7 @@ use super::threads;
 use crate::meter::{Role, ThreadCpuRegistry};
 
 /// The times at which clients' operations are due.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Schedule {
     /// Operations per second over all clients; closed loop if absent.
     pub rate: Option<f64>,
@@ -83,25 +84,35 @@ impl Schedule {
         Self { spread_s: (warmup_s / 2.0).min(SPREAD_S), ..self }
     }
 
-    /// The queues of these clients: one for each client, or one for all; none for a closed loop.
-    pub(crate) fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
+    /// The queues of a host's clients: one for each client, or one for all; none for a closed loop.
+    pub(crate) fn queues(&self, clients: u32, share: HostShare) -> Vec<Arc<Queue>> {
         let Some(rate) = self.rate else { return Vec::new() };
         let clients = self.active.map_or(clients, |active| active.min(clients));
+        let queue = |rate: f64, number: u32| Arc::new(Queue::new(rate, seed_of(self.seed, u64::from(number))));
+        let own = share.count(clients);
         match self.queue {
-            QueueKind::Shared => vec![Arc::new(Queue::new(rate, seed_of(self.seed, 0)))],
-            QueueKind::Client => (0..u64::from(clients))
-                .map(|client| Arc::new(Queue::new(rate / f64::from(clients), seed_of(self.seed, client))))
-                .collect(),
+            QueueKind::Shared if own == 0 => Vec::new(),
+            QueueKind::Shared => vec![queue(rate * (f64::from(own) / f64::from(clients)), share.host)],
+            QueueKind::Client => (0..own).map(|own| queue(rate / f64::from(clients), share.client(own))).collect(),
+        }
+    }
+
+    /// The part of all arrivals that each of a host's queues has.
+    fn queue_share(&self, clients: u32, share: HostShare) -> f64 {
+        let clients = self.active.map_or(clients, |active| active.min(clients)).max(1);
+        match self.queue {
+            QueueKind::Shared => f64::from(share.count(clients)) / f64::from(clients),
+            QueueKind::Client => 1.0 / f64::from(clients),
         }
     }
 
     /// The rule for when a client's operations are due.
-    pub(crate) fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
+    pub(crate) fn due(&self, queues: &[Arc<Queue>], client: u32, share: HostShare) -> Due {
         // The first clients are spread evenly over the driver's threads, each of which has every n-th client.
         if self.active.is_some_and(|active| client >= active) {
             return Due::Never;
         }
-        let own = || queues.get(client as usize).or(queues.first());
+        let own = || queues.get(share.own(client) as usize).or(queues.first());
         let offset_ns = || (share_of(self.seed, u64::from(client)) * self.spread_s * 1e9) as u64;
         match (own(), self.first_step) {
             (Some(queue), _) => Due::AtArrival { queue: queue.clone(), taken: None },
@@ -115,8 +126,10 @@ impl Schedule {
 /// The clients of a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The number of clients.
+    /// The number of clients on all hosts.
     pub clients: u32,
+    /// This host's share of them.
+    pub share: HostShare,
     /// The number of operation types.
     pub kinds: usize,
     /// The schedule of their operations.
@@ -139,6 +152,8 @@ pub struct Running {
     clock: RunClock,
     in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
+    /// The part of all arrivals that each queue has.
+    queue_share: f64,
     /// The end of the schedule, by the clients' clock.
     end_ns: Option<u64>,
     /// The last end of a client until now.
@@ -174,8 +189,9 @@ impl Made {
         let (report_end, ends) = channel();
         let count = plan.driving.threads();
         let cells: Vec<_> = (0..count).map(|_| Arc::new(Cells::new(plan.kinds))).collect();
-        let in_flight: Vec<_> = (0..plan.clients).map(|_| Arc::<InFlight>::default()).collect();
-        let queues = plan.schedule.queues(plan.clients);
+        let own = plan.share.count(plan.clients);
+        let in_flight: Vec<_> = (0..own).map(|_| Arc::<InFlight>::default()).collect();
+        let queues = plan.schedule.queues(plan.clients, plan.share);
         let (mut threads, mut starts) = (Vec::new(), Vec::new());
         let mut failure = None;
         for (number, cells) in (0..count).zip(&cells) {
@@ -216,7 +232,7 @@ impl Made {
             });
         }
         let collector = Collector::new(cells, plan.kinds);
-        let (active, clock) = (plan.clients as usize, RunClock::start());
+        let (active, clock) = (own as usize, RunClock::start());
         let running = Running {
             stop,
             ends,
@@ -227,6 +243,7 @@ impl Made {
             clock,
             in_flight,
             queues,
+            queue_share: plan.schedule.queue_share(plan.clients, plan.share),
             end_ns: None,
             last_end: None,
         };
@@ -304,8 +321,7 @@ impl Running {
     /// Replaces the arrivals from this moment, which is their time zero, and wakes clients that wait for an arrival.
     pub fn shape(&self, arrivals: &Arc<Arrivals>, from: Instant) {
         let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
-        let share = 1.0 / self.queues.len().max(1) as f64;
-        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
+        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, self.queue_share));
         self.stop.reschedule();
     }
 
@@ -422,7 +438,8 @@ impl Thread {
             wake_on_time();
         }
         let paced = clients.into_iter().map(|(ClientAddress { client: number, .. }, client)| {
-            let (in_flight, due) = (in_flight[number as usize].clone(), plan.schedule.due(&queues, number));
+            let in_flight = in_flight[plan.share.own(number) as usize].clone();
+            let due = plan.schedule.due(&queues, number, plan.share);
             (client, ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due))
         });
         match waits {
@@ -443,7 +460,7 @@ impl Thread {
 
     /// The clients of this thread, and the loop that runs them if they share the thread.
     fn prepare(&self, make: &Make, turns: &Arc<Turns>) -> Result<(Option<Loop>, Clients), EngineError> {
-        let Plan { clients, driving, .. } = self.plan;
+        let Plan { clients, share, driving, .. } = self.plan;
         let event_loop = match driving {
             Driving::Threads { .. } => None,
             Driving::Loops { .. } => Some(
@@ -452,11 +469,11 @@ impl Thread {
             ),
         };
         let mut mine = Vec::new();
-        for client in (self.number..clients).step_by(driving.threads() as usize) {
+        for own in (self.number..share.count(clients)).step_by(driving.threads() as usize) {
             if self.stop.is_set() {
                 return Err(EngineError::failed("clients", "another client could not be made"));
             }
-            let address = ClientAddress { host: 0, driver: self.number, client, clients };
+            let address = ClientAddress { host: share.host, driver: self.number, client: share.client(own), clients };
             mine.push((address, make(address)?));
         }
         Ok((event_loop, mine))

@@ -11,6 +11,7 @@ pub mod descriptors;
 pub mod driver;
 #[cfg(test)]
 mod end_tests;
+pub mod group;
 
 pub mod in_flight;
 mod lateness;

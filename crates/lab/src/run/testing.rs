@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
-use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_results::record::QueueKind;
 
 use super::cells::Counts;
@@ -229,7 +229,7 @@ pub fn made_for(
     make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
 ) -> Result<Made, EngineError> {
     let make: Make = Arc::new(move |at| make(at.client));
-    Made::new(&Plan { clients, kinds: 1, schedule, driving }, &make, &ThreadCpuRegistry::new())
+    Made::new(&Plan { clients, share: HostShare::ALL, kinds: 1, schedule, driving }, &make, &ThreadCpuRegistry::new())
 }
 
 /// Runs clients to their end.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use rumba_engine_api::error::EngineError;
+use rumba_engine_api::worker::HostShare;
 use rumba_results::arrivals::{Arrivals, RateShape};
 use rumba_results::client_steps::ClientSteps;
 
@@ -271,7 +272,7 @@ fn thread_has_memory_for_all_counts_before_first_operation() {
             at_making.store(pages_given(), Ordering::Relaxed);
             Ok(client)
         });
-        let plan = Plan { clients: 1, kinds: KINDS, schedule: Schedule::closed(7), driving };
+        let plan = Plan { clients: 1, share: HostShare::ALL, kinds: KINDS, schedule: Schedule::closed(7), driving };
         let mut running = Made::new(&plan, &make, &ThreadCpuRegistry::new()).unwrap().start();
         wait_for_end(&mut running);
         running.join();

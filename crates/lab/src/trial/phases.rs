@@ -11,7 +11,7 @@ use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::{SettingError, Settings};
 use rumba_engine_api::units::counted;
 use rumba_engine_api::wait::without_driver;
-use rumba_engine_api::worker::{Client, ClientAddress, Pace};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Pace};
 use rumba_engine_api::workload::{Bound, LoadStage, Ops};
 use rumba_results::arrivals::Arrivals;
 use rumba_results::event::Event;
@@ -157,7 +157,7 @@ impl Trial<'_> {
         }
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let make: Make = Arc::new(move |at| make(bound.as_ref(), instance.session()?, at));
-        let plan = Plan { clients, kinds: ops.len(), schedule, driving };
+        let plan = Plan { clients, share: HostShare::ALL, kinds: ops.len(), schedule, driving };
         Ok(Made::new(&plan, &make, &self.roll)?.held_to(ops))
     }
 
@@ -321,7 +321,8 @@ impl Trial<'_> {
             Ok(Box::new(Once(work)) as Box<dyn Client>)
         });
         let (schedule, driving) = (Schedule::closed(0), Driving::Threads { threads: 1 });
-        let mut running = Made::new(&Plan { clients: 1, kinds: 0, schedule, driving }, &make, &self.roll)?.start();
+        let plan = Plan { clients: 1, share: HostShare::ALL, kinds: 0, schedule, driving };
+        let mut running = Made::new(&plan, &make, &self.roll)?.start();
         drop(make);
         let end = self.follow(span, &mut running, &Ops::from([]), None);
         end.and(finish(running))

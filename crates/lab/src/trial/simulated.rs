@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use quanta::{Clock, Mock};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::wait::{Driver, Wait, drive_with, wait_for};
-use rumba_engine_api::worker::{Client, Op, OpKind, Worker};
+use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_engine_api::workload::OpInfo;
 use rumba_results::arrivals::{Arrivals, RateShape};
 use rumba_results::client_steps::ClientSteps;
@@ -124,11 +124,11 @@ impl Simulation {
         let clock = RunClock::simulated(source, start);
         let (cells, stop) = (Arc::new(Cells::new(OPS.len())), Arc::<Stop>::default());
         let in_flight: Vec<Arc<InFlight>> = (0..count).map(|_| Arc::default()).collect();
-        let queues = schedule.queues(count);
+        let queues = schedule.queues(count, HostShare::ALL);
         let client = |number: u32| -> Option<Run> {
             let stuck_at = stuck_at.filter(|_| number + 1 == count);
             let mut engine = MockEngine { clock: clock.clone(), gets: 0, stuck_at };
-            let (in_flight, due) = (in_flight[number as usize].clone(), schedule.due(&queues, number));
+            let (in_flight, due) = (in_flight[number as usize].clone(), schedule.due(&queues, number, HostShare::ALL));
             let mut pace = ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due);
             Some(Box::pin(async move { Client::run(&mut engine, &mut pace).await }))
         };
@@ -296,7 +296,8 @@ fn arrivals_waiting_for_a_stuck_client_count_as_not_begun() {
     const RATE: f64 = 400.0;
     let schedule = Schedule::open(RATE, QueueKind::Shared, 7);
     // The expected result, by hand: one client serves the arrivals in order, each for a millisecond.
-    let arrivals = schedule.queues(1)[0].left_ns().take_while(|due| *due < 3_000 * MS).collect::<Vec<u64>>();
+    let arrivals =
+        schedule.queues(1, HostShare::ALL)[0].left_ns().take_while(|due| *due < 3_000 * MS).collect::<Vec<u64>>();
     let (mut free_ns, mut responses) = (0, Vec::new());
     for due in &arrivals {
         free_ns = free_ns.max(*due) + SERVICE_NS;
@@ -359,7 +360,7 @@ fn active_clients_serve_all_and_idle_clients_end_with_them() {
     let closed = run(&plan(), Simulation::new(100, Schedule::closed(7).with_active(5), None));
     assert_eq!(closed.phases[1].1, 5 * 1000, "five clients, a get each millisecond");
     let schedule = Schedule::open(400.0, QueueKind::Client, 7).with_active(5);
-    assert_eq!(schedule.queues(100).len(), 5, "idle clients have no share of the arrivals");
+    assert_eq!(schedule.queues(100, HostShare::ALL).len(), 5, "idle clients have no share of the arrivals");
     let open = run(&plan(), Simulation::new(100, schedule, None));
     assert!((open.phases[1].1 as f64 - 400.0).abs() < 80.0, "{:?}", open.phases);
 }

@@ -166,8 +166,7 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
 
 #[test]
 fn error_rates_of_verdicts_are_printed_below_the_ratios() {
-    let reported =
-        "each of these verdicts, about headlines, errs in at most 5% of cases; verdicts about other metrics";
+    let reported = "each of these verdicts, about headlines, errs in at most 5% of cases; verdicts about other metrics";
     assert!(printed(&sample()).contains(reported));
     let alone = results(&[LSM], Plan { repeats: 4, ..SHORT });
     assert!(!printed(&alone).contains(reported), "where there is no verdict there is no rate");

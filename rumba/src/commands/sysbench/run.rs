@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use rumba_engine_api::worker::HostShare;
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_results::record::QueueKind;
@@ -94,7 +95,8 @@ fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Rec
         Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
         None => Schedule::closed(test.seed()),
     };
-    let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings) };
+    let plan =
+        Plan { clients: settings.threads, share: HostShare::ALL, kinds: 1, schedule, driving: test.driving(settings) };
     // The work of scripts in thread_init counts, as in sysbench.
     let from_now = || Since::now(&counters, Duration::ZERO);
     let (interval, all) = (from_now(), from_now());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rumba_engine_api::error::{EngineError, Result};
-use rumba_engine_api::worker::{Client, ClientAddress, Pace};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Pace};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
@@ -145,7 +145,13 @@ impl Script {
         // The command blocks, so each interpreter needs its own thread.
         let place = rumba_engine_api::engine::ProcessLocation::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
-        let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
+        let plan = Plan {
+            clients: settings.threads,
+            share: HostShare::ALL,
+            kinds: 1,
+            schedule: Schedule::closed(self.setup.seed),
+            driving,
+        };
         let made = Made::new(&plan, &make, &ThreadCpuRegistry::new())
             .map_err(|error| self.drivers.client_failed(&error, ""))?;
         let mut running = made.start();

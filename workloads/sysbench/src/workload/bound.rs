@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Family, Schema, Session};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::SqlSession;
-use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, Short, State};
 
 use super::sessions::Sessions;
@@ -22,6 +22,7 @@ use crate::executable;
 use crate::failure::{FAILED, Function};
 use crate::interpreter::Interpreter;
 use crate::key_values::{self, SPACES};
+use crate::random::Unique;
 use crate::setup::Setup;
 
 const EVENT: OpInfo = OpInfo::main(declared::EVENT, "ev", 1);
@@ -50,6 +51,8 @@ pub(super) struct ScriptBound {
     /// Whether the script has declared its logical bytes in another process.
     declared_before: AtomicBool,
     shared: Mutex<Option<Shared>>,
+    /// This process's share of the clients, if there are several hosts.
+    share: OnceLock<HostShare>,
 }
 
 /// How a script uses the database.
@@ -78,7 +81,12 @@ impl ScriptBound {
             uncounted_before: AtomicBool::new(false),
             declared_before: AtomicBool::new(false),
             shared: Mutex::default(),
+            share: OnceLock::new(),
         }
+    }
+
+    fn host_share(&self) -> HostShare {
+        self.share.get().copied().unwrap_or(HostShare::ALL)
     }
 
     /// The shared state of a phase's clients, created with the first client. The client's session waits there for its
@@ -98,7 +106,8 @@ impl ScriptBound {
                 };
                 let sessions = Arc::new(sessions);
                 let phase = Phase { command, clients: at.clients, seed, sessions: sessions.clone(), table_options };
-                let setup = Arc::new(self.requested.setup(phase).map_err(|refusal| failed(&refusal))?);
+                let setup = self.requested.setup(phase).map_err(|refusal| failed(&refusal))?;
+                let setup = Arc::new(Setup { unique: Unique::of_host(seed, self.host_share()), ..setup });
                 if command == "run" {
                     let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| failed(&error))?;
                     main.call(Function::Init).map_err(|error| failed(&error))?;
@@ -138,7 +147,8 @@ impl ScriptBound {
             return self.bytes_before.load(Relaxed);
         }
         // Some servers receive the ids, others assign them.
-        self.tables().map_or(written, |tables| (written + tables.bytes_by_server()).min(tables.bytes()))
+        let by_server = |tables: &Tables| tables.bytes_by_server() / u64::from(self.host_share().hosts);
+        self.tables().map_or(written, |tables| (written + by_server(&tables)).min(tables.bytes()))
     }
 
     /// Statements of clients that changed rows.
@@ -288,6 +298,13 @@ impl Bound for ScriptBound {
         let is_set = |name: &str| state.get(name).is_some_and(|flag| *flag > 0);
         self.uncounted_before.store(is_set(UNCOUNTED), Relaxed);
         self.declared_before.store(is_set(DECLARED), Relaxed);
+        Ok(())
+    }
+
+    /// Scripts divide their work by the number of the thread and the number of threads, which count over all hosts.
+    fn partition(&self, share: HostShare) -> Result<(), &'static str> {
+        // A share does not change.
+        let _ = self.share.set(share);
         Ok(())
     }
 
