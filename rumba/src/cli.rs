@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rumba_statistics::Drift;
 
+use crate::commands::agent::AgentArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::null_server::NullServerArgs;
 
@@ -68,6 +69,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Run a share of another host's run: clients on several hosts
+    Agent(AgentArgs),
     /// Start, list or stop managed servers for your own use, also on data that a run has kept
     Server(ServerArgs),
     /// Print shell completions: `rumba completions bash > ~/.local/share/bash-completion/completions/rumba`

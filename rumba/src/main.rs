@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args, &registry),
         Command::Sysbench { words } => return commands::sysbench::main(words),
         Command::NullServer(args) => commands::null_server::run(&args),
+        Command::Agent(args) => commands::agent::run(&args, &registry),
         Command::Server(args) => commands::server::run(&args, &registry),
         Command::Completions { shell } => commands::texts::completions(shell),
         Command::Man { directory } => commands::texts::man(&directory),

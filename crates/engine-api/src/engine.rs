@@ -414,7 +414,7 @@ pub trait Engine: Send + Sync {
                 "{name} is embedded: its clients are threads of its own process, so none can be on another host"
             ),
         };
-        Err(SettingError::new("use", problem, "take [fleet] out, or choose a server, for example innodb or postgresql"))
+        Err(SettingError::new("use", problem, "take [fleet] out, or choose the engine of a server"))
     }
 
     /// Another host's access to an instance that a trial elsewhere has opened and will close. It only hands out

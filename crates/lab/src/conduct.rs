@@ -25,6 +25,7 @@ use rumba_results::search::Probe;
 use rumba_results::starts::FIRST_LOOK;
 use rumba_statistics::Next;
 
+use crate::fleet::Gate;
 use crate::harness::Harness;
 use crate::kept::KeptLoads;
 use crate::limits::{Enforcement, LimitError};
@@ -81,6 +82,8 @@ pub struct TrialRunner<'a> {
     pub stops: &'a AtomicUsize,
     /// Whether the CPU is profiled during the loops.
     pub profiles: bool,
+    /// The listener for client hosts, if the clients run on several.
+    pub gate: Option<&'a Gate>,
     /// Whether the trials that have ended decide every headline. The argument is a repeat that has not begun. It is
     /// called before each repeat of a run with early stopping.
     pub is_decided: &'a dyn Fn(u32) -> bool,
@@ -315,6 +318,9 @@ impl TrialRunner<'_> {
             Act::Measure => options.truncate(true),
             Act::Crash | Act::Recover => options.append(true),
         };
+        if let (Some(gate), Some(door)) = (self.gate, order.door) {
+            gate.pass(door, &mut command);
+        }
         let mut child = command.stderr(log.open(file)?).spawn()?;
         self.pass_on(&mut child, order, take).inspect_err(|_| {
             // The child may have ended already; then there is nothing to kill, and this is its only `wait`.

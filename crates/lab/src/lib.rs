@@ -6,6 +6,7 @@
 pub mod builds;
 pub mod conduct;
 mod engine_files;
+pub mod fleet;
 pub mod harness;
 pub mod host;
 pub mod keeper;

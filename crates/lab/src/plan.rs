@@ -192,6 +192,7 @@ fn trial(
             keep_data: run.keep_data,
             interval_s: run.interval_s,
             stall_s: run.stall_s,
+            fleet: run.fleet.clone(),
         },
     }
 }

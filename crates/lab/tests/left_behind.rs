@@ -233,6 +233,7 @@ impl TrialDirectory {
             stops: &AtomicUsize::new(0),
             profiles: false,
             is_decided: &|_| false,
+            gate: None,
         };
         let outcome = conduct.run(KeptLoads::default(), &mut Deaf).unwrap();
         assert_eq!((outcome.failed, outcome.done), (1, 0));

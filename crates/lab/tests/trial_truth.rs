@@ -386,6 +386,8 @@ fn reported_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) ->
         act: Act::Measure,
         journal: &dir.path().join("journal"),
         epoch: Instant::now(),
+        door: None,
+        program: "",
         stop: &AtomicBool::new(false),
         emit: &mut |event| events.push(event),
     });

@@ -7,6 +7,7 @@ use rumba_engine_api::workload::State;
 use serde::{Deserialize, Serialize};
 
 use crate::engine_samples::EngineSample;
+use crate::fleet::ClientHost;
 use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
 
@@ -54,6 +55,11 @@ pub enum Event {
     Loaded {
         /// See [`rumba_engine_api::workload::Bound::state`].
         state: State,
+    },
+    /// The hosts of the clients, once these have ended.
+    Hosts {
+        /// By rank.
+        hosts: Vec<ClientHost>,
     },
     /// An observation that reduces the trust in the numbers.
     Warning(Warning),

@@ -21,6 +21,7 @@ pub mod engine_name;
 pub mod engine_samples;
 pub mod event;
 pub mod figure;
+pub mod fleet;
 pub mod gate;
 pub mod headline;
 pub mod history;

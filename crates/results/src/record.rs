@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrivals::Arrivals;
 use crate::build::Build;
 use crate::client_steps::{self, ClientSteps};
+use crate::fleet::{ClientHost, FleetPlan};
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
 use crate::prices::Prices;
@@ -459,6 +460,9 @@ pub struct RunPlan {
     /// Seconds without a completed operation after which the trial fails; 0 for never.
     #[serde(default)]
     pub stall_s: f64,
+    /// The hosts of the clients; absent if they run in the trial's own process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetPlan>,
 }
 
 impl RunPlan {
@@ -518,6 +522,9 @@ pub struct Record {
     pub phases: Vec<PhaseRecord>,
     /// Reasons to trust its numbers less, in the order in which they were observed.
     pub warnings: Vec<Warning>,
+    /// The hosts of the clients, if they run on several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<ClientHost>,
 }
 
 impl Record {
@@ -536,6 +543,7 @@ impl Record {
             harness_cpu_us_per_op: Metric::default(),
             phases: Vec::new(),
             warnings: Vec::new(),
+            hosts: Vec::new(),
         }
     }
 

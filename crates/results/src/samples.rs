@@ -38,6 +38,7 @@ pub fn run_plan() -> RunPlan {
         keep_data: false,
         interval_s: 1.0,
         stall_s: 60.0,
+        fleet: None,
     }
 }
 

@@ -161,6 +161,9 @@ pub const WARNINGS: &[WarningKind] = &[
     row("iops-not-divided", Rank::Void, SPEED)
         .cause("rumba could not keep dividing `limits.storage.iops` between reads and writes during the trial.")
         .remedy("Discard this trial's throughput and response times, and run the trial again."),
+    row("host-lost", Rank::Misleading, &["ops_per_s", "p99_ms"])
+        .cause("A client host was lost, and its share of the load was missing from then on.")
+        .remedy("Read the figures as those of a smaller load, or run the trial again."),
     row("same-engine", Rank::Misleading, &[])
         .cause("Two compared engines have the same build or server and the same effective settings.")
         .remedy("Change a setting that takes effect, remove one engine, or set `aa = true` in `[run]`."),
@@ -353,6 +356,9 @@ pub const WARNINGS: &[WarningKind] = &[
     row("device-full", Rank::Unsure, SPEED)
         .cause("The data's filesystem is at least 90% full, and flash storage slows down as it fills.")
         .remedy("Free space until the filesystem is at most 80% full, then run `fstrim`."),
+    row("client-host-busy", Rank::Unsure, &["ops_per_s", "p99_ms"])
+        .cause("A client host used more than 90% of its CPUs during warmup and loops.")
+        .remedy("Add client hosts, or give this one more CPUs."),
     row("few-samples", Rank::Unsure, &["p99_ms"])
         .cause("A type of operation ran fewer than 1,000 times, which is too few for a 99th percentile.")
         .remedy("Run longer loops."),
@@ -369,8 +375,8 @@ pub const WARNINGS: &[WarningKind] = &[
         .cause("An engine is not installed, so the run leaves out the engine and the claims about it.")
         .remedy("Install the engine as the message describes if you want to compare it."),
     row("not-verified", Rank::Note, &[])
-        .cause("The engine keeps no data, so there is nothing to verify.")
-        .remedy("Use this engine only to measure rumba's own cost."),
+        .cause("The engine keeps no data, or a client host was lost with its list of writes, so nothing is verified.")
+        .remedy("Use such an engine only to measure rumba's own cost, or run the trial again with all hosts."),
     row("closed-loop", Rank::Note, &[])
         .cause("Clients of an existing server begin their next operation as soon as the last one has ended.")
         .remedy("Bound the load with `rate` if others need the server."),

@@ -42,6 +42,7 @@ pub mod secantusdb;
 pub mod sql;
 pub mod sql_contract;
 mod template;
+pub mod three_hosts;
 pub mod turns;
 
 pub use inventory;

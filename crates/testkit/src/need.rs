@@ -17,6 +17,10 @@ pub enum Need {
     TwoCpus,
     /// To mount a file system in memory.
     Tmpfs,
+    /// To make network namespaces and links between them.
+    NetworkNamespaces,
+    /// The packages of Slurm, which `scripts/three-hosts` downloads.
+    ThreeHosts,
     /// To make an ext4 on a loop device and mount it.
     LoopDevice,
     /// The device of FUSE.
@@ -104,6 +108,8 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Root => probe::root(),
         Need::TwoCpus => probe::two_cpus(),
         Need::Tmpfs => probe::tmpfs(),
+        Need::NetworkNamespaces => probe::network_namespaces(),
+        Need::ThreeHosts => probe::three_hosts(),
         Need::LoopDevice => probe::loop_device(),
         Need::Fuse => probe::fuse(),
         Need::StorageRates => probe::storage_rates(),

@@ -79,6 +79,19 @@ pub fn tmpfs() -> Found {
     run("umount", &[], place.path())
 }
 
+pub fn network_namespaces() -> Found {
+    root()?;
+    program("ip", "iproute2")?;
+    program("nsenter", "util-linux")?;
+    let links = ["--net", "--uts", "ip", "link", "add", "rumba-test", "type"].map(OsStr::new);
+    run("unshare", &links, Path::new("bridge"))
+}
+
+pub fn three_hosts() -> Found {
+    network_namespaces()?;
+    run(crate::three_hosts::PROGRAM, &[], Path::new("--fetch"))
+}
+
 pub fn loop_device() -> Found {
     root()?;
     let place = directory()?;

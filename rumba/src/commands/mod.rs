@@ -9,6 +9,7 @@ macro_rules! say {
 }
 
 pub mod ab;
+pub mod agent;
 pub mod compare;
 pub mod detect;
 pub mod doctor;

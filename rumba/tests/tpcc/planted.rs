@@ -528,6 +528,8 @@ fn reported(faulty: Faulty, part: TrialPart) -> Vec<Event> {
         act: Act::Measure,
         journal: &dir.path().join("journal"),
         epoch: std::time::Instant::now(),
+        door: None,
+        program: "",
         stop: &AtomicBool::new(false),
         emit: &mut |event| events.push(event),
     });

@@ -15,6 +15,8 @@ enum Room {
     EngineApi,
     /// Stored and reported data. No engine, workload or protocol uses it.
     Results,
+    /// The connection between the hosts of a run.
+    Fleet,
     Lab,
     /// From records to verdicts.
     Statistics,
@@ -45,6 +47,7 @@ impl Room {
         Some(match (parts.next()?, parts.next()) {
             ("crates", Some("engine-api")) => Room::EngineApi,
             ("crates", Some("results")) => Room::Results,
+            ("crates", Some("fleet")) => Room::Fleet,
             ("crates", Some("lab")) => Room::Lab,
             ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
@@ -73,7 +76,7 @@ impl Room {
             Room::Testkit => other == Room::EngineApi,
             // The page's display of statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::EngineApi | Room::Results | Room::Statistics),
-            Room::EngineApi => false,
+            Room::EngineApi | Room::Fleet => false,
             Room::Engine => matches!(other, Room::EngineApi | Room::Protocol | Room::ServerKit),
             Room::ServerKit => matches!(other, Room::EngineApi | Room::Transport),
             Room::Protocol => {
@@ -84,7 +87,7 @@ impl Room {
                 matches!(other, Room::EngineApi | Room::WorkloadKit | Room::Protocol)
             }
             // The claims of an experiment are checked in the language in which they are judged.
-            Room::Lab => matches!(other, Room::EngineApi | Room::Results | Room::Statistics),
+            Room::Lab => matches!(other, Room::EngineApi | Room::Fleet | Room::Results | Room::Statistics),
             Room::Workload => matches!(other, Room::EngineApi | Room::WorkloadKit),
             Room::Statistics | Room::Report => matches!(other, Room::EngineApi | Room::Results),
             Room::Results | Room::Transport | Room::WorkloadKit => other == Room::EngineApi,
@@ -101,9 +104,12 @@ impl Room {
     fn rule(self) -> &'static str {
         match self {
             Room::EngineApi => "the engine API depends on no crate of this workspace",
+            Room::Fleet => {
+                "the fleet's connection depends on no crate of this workspace: it knows no lab and no engine"
+            }
             Room::Results => "what is stored and reported depends on the engine API alone",
             Room::Lab => {
-                "lab depends on the engine API, results and statistics alone: it knows engines and workloads as traits"
+                "lab depends on the engine API, the fleet's connection, results and statistics alone: it knows engines and workloads as traits"
             }
             Room::Statistics => "statistics depends on the engine API and results alone: records in, verdicts out",
             Room::Report => "report depends on the engine API and results alone; its tests may use the statistics",

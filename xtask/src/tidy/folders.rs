@@ -33,14 +33,17 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     // The builds of a run's engines.
     ("builds", &["registry", "spec"]),
     ("prepare", &["builds", "host", "limits", "plan", "provision", "registry", "spec"]),
+    // The clients on other hosts.
+    ("fleet", &["meter", "registry", "run"]),
     // A trial, and the code that observes and stores it.
-    ("trial", &["host", "limits", "meter", "registry", "run"]),
+    ("trial", &["fleet", "host", "limits", "meter", "registry", "run"]),
     ("stall", &["host", "limits"]),
     ("store", &["harness", "host", "plan", "prepare", "spec"]),
     (
         "conduct",
         &[
             "engine_files",
+            "fleet",
             "harness",
             "host",
             "kept",
@@ -58,7 +61,19 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "runner",
-        &["conduct", "harness", "kept", "leftovers", "plan", "prepare", "provision", "registry", "spec", "store"],
+        &[
+            "conduct",
+            "fleet",
+            "harness",
+            "kept",
+            "leftovers",
+            "plan",
+            "prepare",
+            "provision",
+            "registry",
+            "spec",
+            "store",
+        ],
     ),
 ];
 

@@ -142,6 +142,7 @@ impl TrialRunner<'_> {
             act: Act::Measure,
             journal: data.journal(),
             begun_s: began.elapsed().as_secs_f64(),
+            door: self.gate.and_then(|gate| gate.door()),
         };
         let left = self.follow(&order, &data.mark(), limited, writer, sampler, watch);
         self.kill_and_look((&order, *began), left.as_ref(), data, limited, writer, watch);

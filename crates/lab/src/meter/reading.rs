@@ -79,6 +79,18 @@ impl Reading {
         }
     }
 
+    /// The same with the CPU time of clients on other hosts. This process's own memory and waits are not theirs.
+    #[must_use]
+    pub fn with_clients_elsewhere(mut self, cpu_ns: u64) -> Self {
+        const ELSEWHERE: &str = "the clients run on other hosts";
+        self.cpu.client_ns += cpu_ns;
+        if let Some(apart) = &mut self.apart {
+            apart.client_rss_bytes = Err(ELSEWHERE.to_owned());
+            apart.client_run_delay_ns = Err(ELSEWHERE.to_owned());
+        }
+        self
+    }
+
     fn client_run_delay_s_since(&self, earlier: &Reading) -> Metric {
         match (&self.apart, &earlier.apart) {
             (Some(later), Some(earlier)) => {

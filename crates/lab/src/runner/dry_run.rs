@@ -13,6 +13,7 @@ use rumba_results::record::{TrialPart, TrialPlan};
 use serde_json::json;
 
 use super::{Options, RunError, admit, profile_if};
+use crate::fleet::job_line;
 use crate::plan;
 use crate::prepare::{Cpus, Forecast, Storage};
 use crate::registry::Registry;
@@ -160,6 +161,10 @@ fn write_plan(f: &mut fmt::Formatter<'_>, experiment: &Experiment, trials: &[Tri
             (_, None) => format!("{loaders}, {loops}"),
         };
         writeln!(f, "  {:<32} {what}", plan::directory(trial))?;
+    }
+    if let Some(fleet) = &experiment.run.fleet {
+        let how = job_line(fleet).unwrap_or_else(|| "start `rumba agent` on each host".to_owned());
+        writeln!(f, "  clients on {}: {how}", counted(fleet.hosts as usize, "host"))?;
     }
     for pair in &experiment.pairs {
         writeln!(f, "  {} is compared with {}", with_side(&pair.other), with_side(&pair.base))?;

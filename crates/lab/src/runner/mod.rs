@@ -25,6 +25,7 @@ pub use dry_run::DryRun;
 pub use error::RunError;
 
 use crate::conduct::{Forecast, Outcome, TrialRunner, Watch, profile};
+use crate::fleet::{Gate, GateError};
 use crate::harness::Harness;
 use crate::kept::KeptLoads;
 use crate::prepare::{Allowed, Prepared, Validated};
@@ -130,6 +131,7 @@ impl<'a> Runner<'a> {
         let kept_loads = std::mem::take(&mut self.kept_loads);
         let process = |argument: &str| self.process(argument);
         let harness = self.prepared.trials().first().map(|first| Harness::measure(&|| process("harness"), first));
+        let gate = self.gate()?;
         let conduct = TrialRunner {
             prepared: &self.prepared,
             planned: self.planned(),
@@ -140,6 +142,7 @@ impl<'a> Runner<'a> {
             harness: &harness.unwrap_or_default(),
             stops,
             profiles: self.profile,
+            gate: gate.as_ref(),
             is_decided: &|repeat| decided::is_decided(self.results.path(), repeat, self.say),
         };
         conduct.run(kept_loads, watch).map_err(|error| {
@@ -147,6 +150,17 @@ impl<'a> Runner<'a> {
             let go_on = format!("the results so far are in {kept}; `rumba run --resume {kept}` continues");
             RunError::failure(error.to_string(), go_on)
         })
+    }
+
+    /// The listener for client hosts, and the job that starts their agents, if the clients run on several hosts.
+    fn gate(&self) -> Result<Option<Gate>, RunError> {
+        let Some(fleet) = &self.prepared.experiment().run.fleet else { return Ok(None) };
+        let failed = |error: GateError| {
+            RunError::failure(error.to_string(), "docs/how-to/clients-on-several-hosts.md has an example")
+        };
+        let gate = Gate::open(fleet, self.results.path()).map_err(failed)?;
+        (self.say)(&format!("waits for {} client hosts at {}", fleet.hosts, gate.address()));
+        Ok(Some(gate))
     }
 
     fn process(&self, argument: &str) -> io::Result<Command> {

@@ -17,10 +17,11 @@ use super::known::Known;
 use super::node::{Node, Table, Tree};
 use super::prices::prices;
 use super::run::run;
-use super::{BoundWorkload, Experiment, RunSpec, ab, clients, memory, names, same_engine, take};
+use super::{BoundWorkload, Experiment, RunSpec, ab, clients, fleet, memory, names, same_engine, take};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices"];
+const TOP_KEYS: &[&str] =
+    &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices", "fleet"];
 
 /// Builds the experiment.
 pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
@@ -29,7 +30,9 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let Work { workload, settings: workload_settings, bound, tests, least } = workload(table, root, registry)?;
-    let run = RunSpec { prices: table.get("prices").map(prices).transpose()?, ..run(table.get("run"))? };
+    let prices = table.get("prices").map(prices).transpose()?;
+    let fleet = table.get("fleet").map(fleet::fleet).transpose()?;
+    let run = RunSpec { prices, fleet, ..run(table.get("run"))? };
     let refuse = |key: &str, problem: String, remedy: &str| {
         let node = table.get("run").and_then(|run| run.table("run").ok()?.get(key));
         Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))
@@ -54,6 +57,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let context = EngineContext { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &context)?;
     clients::refuse_too_few(table, &run, least.as_ref())?;
+    fleet::refuse(table, &run, &*bound, &fitted, registry)?;
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let memory::Budgets { shortages, unused: unused_memory, needs: memory_needs } = memory::Budgets::of(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();

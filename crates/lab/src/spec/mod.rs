@@ -9,6 +9,7 @@ mod clients;
 mod engines;
 mod error;
 mod expand;
+mod fleet;
 mod known;
 mod ladder;
 mod limits;
@@ -36,6 +37,7 @@ use rumba_engine_api::workload::{Bound, Test};
 use rumba_results::arrivals::Arrivals;
 use rumba_results::claim::Claim;
 use rumba_results::client_steps::ClientSteps;
+use rumba_results::fleet::FleetPlan;
 use rumba_results::pair::Pair;
 use rumba_results::prices::Prices;
 use rumba_results::record::{DriverKind, QueueKind};
@@ -197,6 +199,8 @@ pub struct RunSpec {
     pub stall_s: f64,
     /// The parent of data directories; the results directory if absent.
     pub data_dir: Option<PathBuf>,
+    /// The hosts of the clients; without it they run in the trial's own process.
+    pub fleet: Option<FleetPlan>,
 }
 
 /// The command line's changes to an experiment.

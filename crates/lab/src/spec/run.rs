@@ -273,6 +273,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         aa: bool("aa", false)?,
         hardware_counters: bool("hardware_counters", false)?,
         prices: None,
+        fleet: None,
         verify,
         crash_s,
         keep_data: bool("keep_data", false)?,

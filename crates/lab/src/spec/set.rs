@@ -5,6 +5,7 @@ use rumba_results::engine_name;
 
 use super::engines::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
+use super::fleet::FLEET_KEYS;
 use super::known;
 use super::limits::LIMIT_KEYS;
 use super::node::{Node, Table, Tree, from_value};
@@ -196,6 +197,9 @@ fn resolve(
     }
     if RUN_KEYS.contains(&bare("run")) {
         found.push(vec!["run", bare("run")]);
+    }
+    if let Some(own) = key.strip_prefix("fleet.").filter(|own| FLEET_KEYS.contains(own)) {
+        found.push(vec!["fleet", own]);
     }
     if COMMON_KEYS.contains(&bare("common")) {
         found.push(vec!["common", bare("common")]);

@@ -9,7 +9,8 @@ use rumba_results::warning::Warning;
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
-use crate::run::driver::{Running, Waited};
+use crate::run::driver::Waited;
+use crate::run::group::ClientGroup;
 use crate::run::tail::Tail;
 
 /// A backlog this short is no separate phase: idle clients need about this time to see the end.
@@ -22,7 +23,7 @@ impl Trial<'_> {
     pub(super) fn serve_backlog(
         &mut self,
         span: &mut Span,
-        running: &mut Running,
+        running: &mut dyn ClientGroup,
         infos: &Ops,
     ) -> (Step<()>, Option<Span>) {
         let limit = Duration::from_secs_f64(self.job.plan.run.backlog_s);

@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SI
 
 use super::outbox::Outbox;
 use super::{Act, Job};
+use crate::fleet::Door;
 use crate::registry::{Registry, end_with};
 
 /// The input of a trial's process.
@@ -41,6 +42,9 @@ pub struct Order {
     /// Seconds since the trial's first process began.
     #[serde(default)]
     pub begun_s: f64,
+    /// The inherited listener for client hosts, if the clients run on several.
+    #[serde(default)]
+    pub door: Option<Door>,
 }
 
 /// Reads an order, runs its trial, and writes its events.
@@ -68,11 +72,28 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return events.finish();
     };
-    let Order { plan, data_dir, limits, delayer, state, act, journal, begun_s, .. } = &order;
+    let Order { plan, data_dir, limits, delayer, state, act, journal, begun_s, door, .. } = &order;
+    let program = registry.build.to_string();
+    let (door, program) = (*door, program.as_str());
     let (state, act, delayer) = (state.as_ref(), *act, *delayer);
     let epoch = began - Duration::from_secs_f64(*begun_s);
     let (stop, emit) = (&stop, &mut emit);
-    super::run(Job { plan, engine, workload, data_dir, limits, delayer, state, act, journal, epoch, stop, emit });
+    super::run(Job {
+        plan,
+        engine,
+        workload,
+        data_dir,
+        limits,
+        delayer,
+        state,
+        act,
+        journal,
+        epoch,
+        door,
+        program,
+        stop,
+        emit,
+    });
     // A reader that has ended meanwhile needs no more events.
     let _ = events.finish();
     // End without the libraries' exit handlers, because a client may hang inside an engine.

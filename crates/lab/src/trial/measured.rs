@@ -20,7 +20,8 @@ use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, OtherProcesses, Reading, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::conflicts::merge;
-use crate::run::driver::{Running, Waited};
+use crate::run::driver::Waited;
+use crate::run::group::ClientGroup;
 use crate::run::stats;
 use crate::run::tail::Tail;
 
@@ -76,7 +77,7 @@ impl Trial<'_> {
         let debt_start = debt(&self.instance);
         self.take_in_processes();
         let (switches, other_processes) = (self.switches(phase), self.meters.other_processes());
-        let (first, counted) = (self.meters.read(), self.bound.counted());
+        let (first, counted) = (self.read_meters(), self.counted());
         let mut span = self.begun(phase, Instant::now(), first, switches, other_processes, debt_start);
         (span.hardware[0], span.counted) = (self.hardware_counts(), [counted.clone(), counted]);
         span
@@ -191,7 +192,7 @@ impl Trial<'_> {
     pub(super) fn follow(
         &mut self,
         span: &mut Span,
-        running: &mut Running,
+        running: &mut dyn ClientGroup,
         infos: &Ops,
         until: Option<Instant>,
     ) -> Step<()> {
@@ -212,6 +213,7 @@ impl Trial<'_> {
             }
             let counts = running.collect();
             self.tick(span, infos, &counts, interval);
+            self.report_losses();
             if is_end {
                 span.hardware[1] = self.hardware_counts();
             }
@@ -238,7 +240,7 @@ impl Trial<'_> {
     }
 
     /// Waits in naps; `None` when interrupted, after the clients' grace period.
-    pub(super) fn wait(&self, running: &mut Running, until: Instant) -> Option<Waited> {
+    pub(super) fn wait(&self, running: &mut dyn ClientGroup, until: Instant) -> Option<Waited> {
         loop {
             let nap = until.min(Instant::now() + NAP);
             match running.wait(nap) {
@@ -258,7 +260,7 @@ impl Trial<'_> {
     /// which has the counts.
     fn tick(&mut self, span: &mut Span, infos: &Ops, counts: &Counts, second: Duration) {
         let now = Instant::now();
-        let (reading, totals) = (self.meters.read(), self.bound.counted());
+        let (reading, totals) = (self.read_meters(), self.counted());
         let spent = reading.since(&span.last);
         let grown = growth(&span.counted[1], &totals);
         let (pieces, counted) = pieces(span.ended, now, second, |from, until| self.suspended_s(from, until));
@@ -379,6 +381,8 @@ impl Trial<'_> {
             true => growth_bytes_per_op(&span.data_start, &self.data_bytes, ops),
             false => Metric::absent("defined for phases in which the operations of the mix run"),
         };
+        // Without it the bytes are those before the phase, and the end of the phase reports the error.
+        let _ = self.adopt_state();
         let logical_bytes = self.logical_bytes();
         let storage = self.job.plan.engine.limits.storage.as_ref();
         let mut metrics = Metrics {

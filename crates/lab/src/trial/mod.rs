@@ -7,6 +7,7 @@
 mod acid;
 mod backlog;
 pub mod child;
+mod elsewhere;
 mod engine_sampler;
 mod hardware;
 mod limited;
@@ -37,11 +38,13 @@ use rumba_results::metric::Metric;
 use rumba_results::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 
+use crate::fleet::Door;
 use crate::limits;
 use crate::meter::{HardwareMeter, Meters, Role, SuspendDetector, ThreadCpuRegistry};
 use crate::run::Driving;
 
 pub use acid::Act;
+use elsewhere::Hosts;
 use engine_sampler::EngineSampler;
 use pending_stats::PendingStats;
 use sync::Synced;
@@ -67,6 +70,10 @@ pub struct Job<'a> {
     pub journal: &'a Path,
     /// The start of the trial's first process, from which seconds are counted.
     pub epoch: Instant,
+    /// The listener for client hosts, if the clients run on several.
+    pub door: Option<Door>,
+    /// rumba's version and commit, which client hosts must have too.
+    pub program: &'a str,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
     /// Takes the events.
@@ -92,6 +99,8 @@ struct Trial<'a> {
     job: Job<'a>,
     bound: Arc<dyn Bound>,
     instance: Shared,
+    /// The hosts of the clients, if they run on several.
+    hosts: Option<Hosts>,
     place: ProcessLocation,
     meters: Meters,
     /// The hardware counters, while they are open.
@@ -120,7 +129,7 @@ pub fn run(mut job: Job<'_>) {
     let _present = roll.enter(Role::Harness);
     let last = match provision(&mut job) {
         Err(error) => failed(job.act.opens_in(), error.to_string()),
-        Ok((bound, instance)) => {
+        Ok((bound, instance, hosts)) => {
             let place = instance.place();
             let meters = Meters::of(&place, job.data_dir, roll.clone()).with_helper(job.delayer);
             let phase = job.act.opens_in();
@@ -131,6 +140,7 @@ pub fn run(mut job: Job<'_>) {
                 job,
                 bound,
                 instance,
+                hosts,
                 place,
                 meters,
                 hardware,
@@ -149,6 +159,7 @@ pub fn run(mut job: Job<'_>) {
                 Act::Crash => trial.crash(),
                 Act::Recover => trial.recover(),
             };
+            trial.report_hosts();
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
             job = again;
@@ -163,12 +174,17 @@ pub fn run(mut job: Job<'_>) {
 /// An open instance; boxed inside, so that it can be taken out and closed.
 type Shared = Arc<Box<dyn Instance>>;
 
-fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError> {
+/// The workload, the instance, and the hosts of the clients if they run on several.
+type Provisioned = (Arc<dyn Bound>, Shared, Option<Hosts>);
+
+fn provision(job: &mut Job<'_>) -> Result<Provisioned, EngineError> {
     (job.emit)(Event::PhaseStarted { phase: job.act.opens_in(), seconds: None, rows: None });
     let bound = job
         .workload
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
+    // Before anything is made on the server.
+    let hosts = elsewhere::gather(job)?;
     let limited = limited::prepare(job);
     let (dir, config, schema) = (job.data_dir, &job.plan.engine, bound.schema(job.engine.info().family));
     let client_cpus = limits::take_engine_cpus(&config.limits, job.engine.info().form)?;
@@ -178,6 +194,8 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         true => job.engine.reopen(dir, config, schema)?,
     };
     let checked = client_cpus.take().and_then(|()| room::check(job, instance.as_ref(), bound.ops().len()));
+    let checked =
+        checked.and_then(|()| hosts.as_ref().map_or(Ok(()), |hosts| elsewhere::join(hosts, job, bound.as_ref())));
     if let Err(error) = checked {
         // No data is loaded yet: closing undoes changes to an existing server, such as a schema.
         let _ = instance.close();
@@ -188,7 +206,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
     }
     if job.act != Act::Measure {
         // The conditions were reported with the measurement.
-        return Ok((Arc::from(bound), Arc::new(instance)));
+        return Ok((Arc::from(bound), Arc::new(instance), hosts));
     }
     let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();
@@ -211,7 +229,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         effective_settings,
         conditions: bound.conditions().into_iter().chain(drivers).chain(limited).collect(),
     });
-    Ok((Arc::from(bound), Arc::new(instance)))
+    Ok((Arc::from(bound), Arc::new(instance), hosts))
 }
 
 /// The drivers of the clients and the loaders, as conditions.

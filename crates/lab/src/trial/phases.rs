@@ -20,7 +20,9 @@ use rumba_results::warning::Warning;
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
-use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use crate::fleet::Role;
+use crate::run::driver::{Made, Make, Plan, Schedule, Waited};
+use crate::run::group::ClientGroup;
 use crate::run::queue::seed_of;
 use crate::run::{Driving, descriptors};
 
@@ -133,14 +135,13 @@ impl Trial<'_> {
         let loaders = if stage.parallel { self.job.plan.run.load_clients } else { 1 };
         let seed = self.job.plan.run.seed;
         let schedule = Schedule::closed(seed);
-        let made = self.clients(loaders, &stage.ops, schedule, move |bound, session, at| {
-            bound.loader(number, session, at, seed)
-        })?;
+        let made = self.make_clients(loaders, &stage.ops, schedule, Role::Loader { stage: number, seed })?;
         // A server may have a process for each client.
         self.take_in_processes();
         let mut running = made.start();
-        let end = self.follow(span, &mut running, &stage.ops, None);
-        end.and(finish(running))
+        let end = self.follow(span, running.as_mut(), &stage.ops, None);
+        end.and(finish(running))?;
+        Ok(self.adopt_state()?)
     }
 
     /// Clients of this instance, each with its own session.
@@ -170,9 +171,7 @@ impl Trial<'_> {
         let seed = of_probe(choices(run.seed, self.job.plan.repeat), self.job.plan.probe);
         let ops = self.bound.ops();
         let schedule = self.schedule(seed);
-        let made = self.clients(self.job.plan.clients, &ops, schedule, move |bound, session, at| {
-            bound.client(session, at, seed)
-        })?;
+        let made = self.make_clients(self.job.plan.clients, &ops, schedule, Role::Mix { seed })?;
         self.count_hardware();
         // Begin the span before the clients start, because beginning takes time. Otherwise operations would be counted
         // without their time.
@@ -199,15 +198,15 @@ impl Trial<'_> {
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
             span.is_last = next.is_none();
             end = match phase {
-                PhaseKind::Warmup => self.warm_up(&mut span, &mut running, &ops, until),
-                _ => self.follow(&mut span, &mut running, &ops, Some(until)),
+                PhaseKind::Warmup => self.warm_up(&mut span, running.as_mut(), &ops, until),
+                _ => self.follow(&mut span, running.as_mut(), &ops, Some(until)),
             };
             complete = end.is_ok();
             if complete && span.is_last {
                 // Open operations may block the engine's answer, and the backlog may grow the data.
                 self.stop_looking();
                 self.look_at_size(&mut span);
-                (end, backlog) = self.serve_backlog(&mut span, &mut running, &ops);
+                (end, backlog) = self.serve_backlog(&mut span, running.as_mut(), &ops);
             }
             let goes_on = complete && !span.is_last;
             let measured = if goes_on { self.end_amid(span) } else { self.end(span, complete, Vec::new()) };
@@ -237,7 +236,9 @@ impl Trial<'_> {
             self.end_looking();
             self.end_requesting();
         }
-        end.and(finished).map(|()| last)
+        end.and(finished)?;
+        self.adopt_state()?;
+        Ok(last)
     }
 
     /// The schedule of the mix.
@@ -325,7 +326,7 @@ impl Trial<'_> {
         let mut running = Made::new(&plan, &make, &self.roll)?.start();
         drop(make);
         let end = self.follow(span, &mut running, &Ops::from([]), None);
-        end.and(finish(running))
+        end.and(finish(Box::new(running)))
     }
 
     fn verify(&mut self, phase: PhaseKind) -> Step<()> {
@@ -339,6 +340,10 @@ impl Trial<'_> {
                 format!("{engine} stores nothing, so there is nothing to verify"),
                 "use it for the harness's own cost only",
             )));
+            return Ok(());
+        }
+        if let Some(warning) = self.unverifiable() {
+            self.emit(Event::Warning(warning));
             return Ok(());
         }
         let mut span = self.start_work(phase, None);
@@ -411,7 +416,7 @@ const ENDING: Duration = Duration::from_secs(30);
 
 /// Stops and joins clients. A client that hangs inside an engine fails the trial, because later results could not be
 /// trusted.
-pub(super) fn finish(mut running: Running) -> Step<()> {
+pub(super) fn finish(mut running: Box<dyn ClientGroup>) -> Step<()> {
     running.stop();
     match running.wait(Instant::now() + ENDING) {
         Waited::AllEnded => {

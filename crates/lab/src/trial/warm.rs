@@ -22,7 +22,9 @@ use rumba_statistics::steady::{Served, WATCHED, courses_of, undecided};
 use super::phases::{choices, finish};
 use super::span::Span;
 use super::{Step, Trial};
-use crate::run::driver::{Running, Schedule};
+use crate::fleet::Role;
+use crate::run::driver::Schedule;
+use crate::run::group::ClientGroup;
 
 /// The share of the last level that must have been written.
 const LAST_LEVEL: f64 = 0.1;
@@ -33,7 +35,13 @@ const LOOK_S: f64 = 5.0;
 
 impl Trial<'_> {
     /// The warmup: for a fixed time, or until the engine is steady, at most as long as the plan permits.
-    pub(super) fn warm_up(&mut self, span: &mut Span, running: &mut Running, infos: &Ops, until: Instant) -> Step<()> {
+    pub(super) fn warm_up(
+        &mut self,
+        span: &mut Span,
+        running: &mut dyn ClientGroup,
+        infos: &Ops,
+        until: Instant,
+    ) -> Step<()> {
         let run = &self.job.plan.run;
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
         // The levels of aged data have been written once over already.
@@ -52,14 +60,12 @@ impl Trial<'_> {
         self.phase = PhaseKind::Age;
         self.emit(Event::PhaseStarted { phase: PhaseKind::Age, seconds: None, rows: None });
         let (ops, seed) = (self.bound.ops(), choices(self.job.plan.run.seed, 0));
-        let made = self.clients(self.job.plan.clients, &ops, Schedule::closed(seed), move |bound, session, at| {
-            bound.client(session, at, seed)
-        })?;
+        let made = self.make_clients(self.job.plan.clients, &ops, Schedule::closed(seed), Role::Mix { seed })?;
         let mut span = self.begin(PhaseKind::Age);
         let mut running = made.start();
         self.begin_looking();
         let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
-        let steady = self.steady(&mut span, &mut running, &ops, until, most_s, levels);
+        let steady = self.steady(&mut span, running.as_mut(), &ops, until, most_s, levels);
         let span = self.end(span, steady.is_ok(), Vec::new());
         let finished = finish(running);
         if finished.is_ok() {
@@ -78,7 +84,7 @@ impl Trial<'_> {
     fn steady(
         &mut self,
         span: &mut Span,
-        running: &mut Running,
+        running: &mut dyn ClientGroup,
         infos: &Ops,
         until: Instant,
         most_s: f64,

@@ -146,6 +146,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&notes::conflicts(results));
     text.push_str(&notes::apart(results));
     text.push_str(&notes::servers(results));
+    text.push_str(&notes::client_hosts(results));
     text.push_str(&notes::all(results, summary, &warnings, &options.report()));
     if !options.legend {
         let _ = writeln!(text, "\n`{} --legend` explains the columns.", options.report());

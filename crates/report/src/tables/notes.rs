@@ -53,6 +53,20 @@ pub fn servers(results: &Results) -> String {
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
 }
 
+/// The hosts of the clients, for each trial that had several.
+pub fn client_hosts(results: &Results) -> String {
+    let mut text = String::new();
+    for record in results.trials.iter().map(|trial| &trial.record).filter(|record| !record.hosts.is_empty()) {
+        let plan = &record.plan;
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "  {}, {}, repeat {}", plan.engine.name, plan.clients_in_words(), plan.repeat);
+        record.hosts.iter().for_each(|host| {
+            let _ = writeln!(text, "    {}", on_a_line(&host.to_string()));
+        });
+    }
+    if text.is_empty() { text } else { format!("\nClient hosts\n{text}") }
+}
+
 /// The number of clients beyond which throughput did not grow, and what clients waited for there. It reduces the trust
 /// in no figure, and is the purpose of a ladder.
 pub fn scaling(summary: &Summary) -> String {
