@@ -1,6 +1,5 @@
 //! User instructions of an operation, counted by callgrind, whose counts do not depend on the load of the machine. They
-//! are counted in the tests' own build, and compared with that build's limit. `scripts/instructions` runs these tests in
-//! the release build.
+//! are counted in the tests' own build, and compared with that build's limit.
 //!
 //! The counted work is another test of the same binary, which is ignored otherwise:
 //!
@@ -29,11 +28,6 @@ use crate::process;
 
 const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
 const OPERATIONS: &str = "RUMBA_TEST_OPERATIONS";
-
-/// The limit in this build: an unoptimised one has little inlining across crates.
-pub const fn most(debug: u64, release: u64) -> u64 {
-    if cfg!(debug_assertions) { debug } else { release }
-}
 
 /// Operations that are counted.
 #[derive(Clone, Copy, Debug)]

@@ -88,11 +88,12 @@ fn a_session_at_rest_is_small() {
     });
 }
 
+/// Counts in the test build; `scripts/instructions` counts in a release build.
 #[test]
 #[needs(Valgrind)]
 fn a_find_by_id_takes_no_more_instructions_than_allowed() {
     // The count is 2477 in a debug build with the counting allocator.
-    const MOST: u64 = instructions::most(2600, 900);
+    const MOST: u64 = 2600;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let finds = Work { test: "finds", directory: dir.path(), but_for: None };

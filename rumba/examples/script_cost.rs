@@ -1,5 +1,13 @@
-//! Events of a sysbench script over one session, timed and recorded as in a run.
+//! Events of a sysbench script over one session, timed and recorded as in a run: what `scripts/instructions sysbench`
+//! uses to count the instructions of an event.
+//!
+//! ```text
+//! script_cost SOCKET EVENTS [SCRIPT]
+//! ```
+//!
+//! The user is root without a password; without a script it is the bundled point select.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -78,6 +86,25 @@ impl Pace for Counted {
     fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         self.pace.done(kind, op)
     }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (socket, events, script) = match &arguments[..] {
+        [socket, events] => (socket, events, "oltp_point_select"),
+        [socket, events, script] => (socket, events, script.as_str()),
+        _ => return mistake("usage: script_cost SOCKET EVENTS [SCRIPT]"),
+    };
+    let Ok(left) = events.parse() else { return mistake("EVENTS is a number") };
+    match run(socket, left, script) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => mistake(&error),
+    }
+}
+
+fn mistake(what: &str) -> ExitCode {
+    eprintln!("script_cost: {what}");
+    ExitCode::FAILURE
 }
 
 fn value(option: &OptionInfo) -> OptionValue {
