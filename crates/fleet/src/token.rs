@@ -50,7 +50,7 @@ impl Token {
         match std::env::var(TOKEN_VARIABLE) {
             Ok(text) => Self::new(&text),
             Err(_) => Err(FleetError::Token(format!(
-                "there is no token: set {TOKEN_VARIABLE} or name a file of it, the same for the run and all agents"
+                "there is no token: set {TOKEN_VARIABLE}, the same for the run and all agents (an agent also takes --token-file)"
             ))),
         }
     }
