@@ -9,6 +9,7 @@ use rumba_engine_api::printable::printable;
 use rumba_engine_api::units::{show_bytes, show_duration};
 use rumba_lab::conduct::{Forecast, Watch};
 use rumba_results::event::Event;
+use rumba_results::pair::with_side;
 use rumba_results::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
 
 /// Shows how an experiment goes, on standard error.
@@ -154,7 +155,12 @@ impl Watch for Progress {
             (None, _) => what,
         };
         self.forecast.begins(trial, Instant::now());
-        self.line(&format!("[{}/{of}] {}, {what}{}", trial.number, trial.engine.name, self.left()));
+        // A search makes more trials than planned, so their number is unknown.
+        let number = match trial.probe {
+            Some(_) => format!("[{}]", trial.number),
+            None => format!("[{}/{of}]", trial.number),
+        };
+        self.line(&format!("{number} {}, {what}{}", with_side(&trial.engine.name), self.left()));
     }
 
     fn copies(&mut self, trial: &TrialPlan, bytes: u64) {

@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 import { bandOutline, type Drawn, type Looks, drawnIn, faintness, ink, joinedPoints, lookOfLine } from "./chart";
 import { constant, h } from "./dom";
+import type { Look } from "./look";
 
 /** PNG pixels for each pixel of the page. */
 const SHARP = 2;
@@ -197,13 +198,28 @@ function elementShapes(context: Pictured, element: Element, left: number, top: n
   return shapes;
 }
 
+/** A line of the key. */
+export interface Keyed {
+  readonly name: string;
+  readonly look: Look;
+}
+
+/** Panels whose lines are not engines, with their own keys. */
+const ownKeys = new WeakMap<Element, Keyed[]>();
+
+/** Gives a panel its own key. A single line needs none. */
+export function withKey(panel: HTMLElement, lines: Keyed[]): HTMLElement {
+  ownKeys.set(panel, lines.length > 1 ? lines : []);
+  return panel;
+}
+
 /** The key to the colours, because a picture is often seen without its page. */
-function key(context: Pictured, width: number): { shapes: SVGElement[]; height: number } {
+function key(context: Pictured, element: Element, width: number): { shapes: SVGElement[]; height: number } {
   let [x, y] = [0, 0];
-  const shapes = context.engines.filter((engine) => context.shown(engine)).flatMap((engine) => {
-    const look = context.look(engine);
+  const engines = context.engines.filter((engine) => context.shown(engine));
+  const lines = ownKeys.get(element) ?? engines.map((engine) => ({ name: context.label(engine), look: context.look(engine) }));
+  const shapes = lines.flatMap(({ name: label, look }) => {
     const colour = plain(ink(look.ink)).colour;
-    const label = context.label(engine);
     const wide = 44 + label.length * 7;
     if (x > 0 && x + wide > width) [x, y] = [0, y + 18];
     const line = shape("line", { x1: x, x2: x + 26, y1: y + 8, y2: y + 8, stroke: colour, "stroke-width": 2, "stroke-dasharray": look.dash.join(" ") });
@@ -211,7 +227,7 @@ function key(context: Pictured, width: number): { shapes: SVGElement[]; height: 
     x += wide;
     return [line, name];
   });
-  return { shapes, height: y + 22 };
+  return { shapes, height: lines.length > 0 ? y + 22 : 0 };
 }
 
 /** An element of the page, with the key above it and the source of the results below. */
@@ -220,7 +236,7 @@ export function pictureOf(context: Pictured, element: Element): SVGElement {
   // A table that scrolls is shown completely.
   const tables = [...element.querySelectorAll(".scroll")].map((frame) => frame.scrollWidth);
   const [width, body] = [Math.ceil(Math.max(box.width, ...tables)), Math.ceil(box.height)];
-  const engines = key(context, width);
+  const engines = key(context, element, width);
   const [wide, high] = [width + 2 * MARGIN, body + engines.height + 24 + 2 * MARGIN];
   return shape(
     "svg",

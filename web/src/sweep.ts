@@ -8,6 +8,7 @@ import { bytes, significant } from "./format";
 import { type Series, type Varied, bandOf, bandsInWords, ladderPanel, place } from "./ladder";
 import { type Look, lookOf, marker } from "./look";
 import { metricName } from "./names";
+import { withKey } from "./picture";
 import { COSTS, chosenMetrics, pickers } from "./scaling";
 
 /** The minimum number of values of a sweep. */
@@ -141,8 +142,10 @@ function sweep(context: Context, swept: Swept): HTMLElement[] {
   return [...new Set(rows.map(({ test }) => test))].flatMap((test) => {
     const series = seriesOf(context, swept, rows.filter((row) => row.test === test));
     if (series.length === 0) return [];
+    const panel = (metric: string, height: number) =>
+      ladderPanel(context, `sweep-${swept.key}`, varied, series, metric, height, marks(context, varied, crossings(series, metric), shown));
     const panels = (metrics: string[], height: number) =>
-      h("div", { class: "halves" }, ...metrics.flatMap((metric) => ladderPanel(context, `sweep-${swept.key}`, varied, series, metric, height, marks(context, varied, crossings(series, metric), shown))));
+      h("div", { class: "halves" }, ...metrics.flatMap((metric) => panel(metric, height)).map((drawn) => withKey(drawn, series)));
     const all = [...chosenMetrics(), ...COSTS];
     const found = all.flatMap((metric) => crossings(series, metric).map((one) => inWords(one, metric, swept.key, shown)));
     const key = h("ul", { class: "kinds" }, ...series.map(({ name, look }) => h("li", {}, marker(look), name)));
