@@ -1,9 +1,9 @@
 // Warnings and conditions that affect the trust in the figures and their comparison.
 
 import type { Context } from "./context";
-import type { Trial, Unequal, Warning } from "./data";
+import { type Metric, type Trial, type Unequal, type Warning, reason, value } from "./data";
 import { h, scrolling, section } from "./dom";
-import { bytes, counted, seconds, significant, whole } from "./format";
+import { bytes, counted, measured, seconds, significant, whole } from "./format";
 import { marker } from "./look";
 import { current } from "./state";
 
@@ -196,9 +196,37 @@ export function debtTable(context: Context): HTMLElement | null {
   return h("details", {}, h("summary", {}, "Debt: work put off, and paid in the drain"), scrolling("debt", table));
 }
 
+/** The client hosts of each trial with the chosen number of clients. */
+function hostTable(context: Context): HTMLElement | null {
+  const { clients } = current();
+  const shown = (metric: Metric) => {
+    const number = value(metric);
+    return h("td", number === null ? { title: reason(metric) } : {}, number === null ? "–" : measured(number));
+  };
+  const rows = context.data.trials.filter((trial) => trial.clients === clients && context.shown(trial.engine)).flatMap((trial) =>
+    (trial.hosts ?? []).map((host) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), `${context.label(trial.engine)}, repeat ${trial.repeat}`)),
+        h("td", { class: "text", title: `${host.about}, ${counted(host.cpus, "CPU")}` }, host.name),
+        h("td", {}, whole(host.clients)),
+        h("td", {}, whole(host.ops)),
+        ...[host.client_cpu_percent, host.host_cpu_percent, host.late_us_per_op, host.start_skew_ms, host.round_trip_ms].map(shown),
+        h("td", {}, `${whole(host.late_frames)}, ${whole(host.missing_frames)}`),
+        h("td", { class: "text" }, host.lost ?? "–"),
+      ),
+    ),
+  );
+  if (rows.length === 0) return null;
+  const heads = ["clients", "operations", "CPU of clients, %", "CPU of all, %", "late, µs per operation", "start skew, ms", "ping, ms", "frames late, missing"];
+  const head = h("tr", {}, h("th", { scope: "col" }, "engine"), h("th", { scope: "col", class: "text" }, "host"), ...heads.map((text) => h("th", { scope: "col" }, text)), h("th", { scope: "col", class: "text" }, "lost"));
+  return scrolling("client hosts", h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
+}
+
 export function conditionsSection(context: Context): HTMLElement {
   const { data } = context;
-  const warnings = warningList(context);
+  const [warnings, hosts] = [warningList(context), hostTable(context)];
   return section(
     "conditions",
     "Was it a fair comparison?",
@@ -207,6 +235,8 @@ export function conditionsSection(context: Context): HTMLElement {
     warnings,
     h("h3", {}, "Engines"),
     parityTable(context),
+    hosts && h("h3", {}, "Client hosts"),
+    hosts,
     h("div", { class: "columns" }, h("div", {}, h("h3", {}, "Run"), pairs(howItRan(context))), h("div", {}, h("h3", {}, "Host"), pairs(Object.entries(data.conditions)))),
     ...inForce(context),
     details("The experiment as run", h("pre", { tabindex: "0", role: "region", "aria-label": "the experiment as run" }, data.experiment)),

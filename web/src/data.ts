@@ -265,6 +265,8 @@ export interface Trial {
   effective_settings: [string, string][];
   workload_settings: Record<string, string>;
   conditions: Record<string, string>;
+  /** The hosts of the clients, if they ran on several. */
+  hosts?: ClientHost[];
   run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number; client_steps?: ClientSteps };
   phases: Phase[];
   spectrum: Record<string, [percentile: number, ms: number][]>;
@@ -275,6 +277,23 @@ export interface Trial {
   timeline: Timeline;
   /** Levels and growth per second, at the ends of phases and at samples while clients worked. */
   gauges?: { at_s: number[]; looked?: boolean; levels: Record<string, Packed>; rates: Record<string, Packed> };
+}
+
+/** A client host in a trial. */
+export interface ClientHost {
+  name: string;
+  about: string;
+  cpus: number;
+  clients: number;
+  ops: number;
+  start_skew_ms: Metric;
+  round_trip_ms: Metric;
+  late_frames: number;
+  missing_frames: number;
+  client_cpu_percent: Metric;
+  host_cpu_percent: Metric;
+  late_us_per_op: Metric;
+  lost?: string;
 }
 
 /** A frame: its name, its number of samples, and its callees. */

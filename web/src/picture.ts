@@ -207,7 +207,7 @@ export interface Keyed {
 /** Panels whose lines are not engines, with their own keys. */
 const ownKeys = new WeakMap<Element, Keyed[]>();
 
-/** Gives a panel its own key. A single line needs none. */
+/** Gives a panel its own key. A single line needs no key. */
 export function withKey(panel: HTMLElement, lines: Keyed[]): HTMLElement {
   ownKeys.set(panel, lines.length > 1 ? lines : []);
   return panel;

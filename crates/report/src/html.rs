@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rumba_results::comparison::{CHARGED, Row, Summary, metrics_by_rule};
+use rumba_results::fleet::ClientHost;
 use rumba_results::metric::{Better, METRICS, MetricInfo};
 use rumba_results::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_results::results::{Results, Trial};
@@ -116,6 +117,8 @@ struct TrialData<'a> {
     effective_settings: &'a [(String, String)],
     workload_settings: BTreeMap<&'a str, String>,
     conditions: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    hosts: &'a [ClientHost],
     run: &'a rumba_results::record::RunPlan,
     phases: Vec<PhaseData<'a>>,
     spectrum: BTreeMap<&'a str, Vec<(f64, f64)>>,
@@ -314,6 +317,7 @@ fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
         effective_settings: &record.effective_settings,
         workload_settings: shown(&plan.workload_settings),
         conditions: &record.conditions,
+        hosts: &record.hosts,
         run: &plan.run,
         phases: record.phases.iter().map(phase_data).collect(),
         spectrum: spectrum(record),

@@ -7,6 +7,7 @@ use rumba_engine_api::setting::Settings;
 use rumba_results::build::Build;
 use rumba_results::comparison::{CHARGED, Comparison, Part, PhaseFigures, Proof, Summary, Suspended};
 use rumba_results::counted::metrics_of_record;
+use rumba_results::fleet::ClientHost;
 use rumba_results::gate::Gated;
 use rumba_results::metric::Metric;
 use rumba_results::prices::PRICED;
@@ -132,6 +133,9 @@ pub struct TrialDocument {
     pub server: Option<ServerDocument>,
     /// Conditions of this trial, by name.
     pub conditions: BTreeMap<String, String>,
+    /// The hosts of the clients; absent if they ran in the trial's own process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<ClientHost>,
     /// CPU microseconds per operation of rumba itself on this host: the workload over an engine that keeps no data.
     pub harness_cpu_us_per_op: Metric,
     /// The phases as they ended; `loops` is all loops together.
@@ -229,6 +233,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         server: in_server(record)
             .then(|| ServerDocument { requested: plan.engine.server.clone(), source: record.source.clone() }),
         conditions: record.conditions.clone(),
+        hosts: record.hosts.clone(),
         harness_cpu_us_per_op: record.harness_cpu_us_per_op.clone(),
         phases: record.phases.clone(),
         charged: charged_metrics(record).map(|name| (name.clone(), charged(record, summary, &name))).collect(),

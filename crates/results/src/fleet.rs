@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// What starts the agents on the client hosts.
+/// The program that starts the agents on the client hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Launcher {
@@ -23,7 +23,7 @@ impl Launcher {
     pub const NAMES: [(&'static str, Launcher); 2] = [("none", Launcher::None), ("slurm", Launcher::Slurm)];
 }
 
-/// What the loss of a client host means.
+/// The consequence of a lost client host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLost {
@@ -44,14 +44,14 @@ impl OnLost {
 pub struct FleetPlan {
     /// The number of client hosts.
     pub hosts: u32,
-    /// What starts their agents.
+    /// The program that starts their agents.
     #[serde(default)]
     pub launcher: Launcher,
     /// The coordinator's address, by which the agents reach it.
     pub address: String,
     /// The coordinator's port; 0 for any that is free.
     pub port: u16,
-    /// What the loss of a host means.
+    /// The consequence of a lost host.
     #[serde(default)]
     pub on_lost: OnLost,
     /// The longest wait for the hosts, seconds.
@@ -67,7 +67,7 @@ pub struct ClientHost {
     pub rank: u32,
     /// Its name.
     pub name: String,
-    /// Its processor, kernel and network interface, in words.
+    /// Its processor and kernel, in words.
     pub about: String,
     /// The CPUs that its clients may use.
     pub cpus: u32,

@@ -107,11 +107,7 @@ impl TrialWriter {
                 self.record.conditions.extend(conditions);
             }
             Event::PhaseEnded(phase) => self.record.phases.push(*phase),
-            Event::Hosts { hosts } => {
-                let conditions = hosts.iter().map(|host| (format!("client host {}", host.rank), host.to_string()));
-                self.record.conditions.extend(conditions);
-                self.record.hosts = hosts;
-            }
+            Event::Hosts { hosts } => self.record.hosts = hosts,
             Event::Warning(warning) => self.record.warnings.push(warning),
             Event::Finished => self.record.status = whole(&self.record),
             Event::Interrupted => self.halt(Status::Interrupted),
