@@ -88,6 +88,13 @@ pub struct Ratio {
     pub lacking: Option<String>,
 }
 
+impl Ratio {
+    /// Whether both sides have the figure, so that there is something to judge.
+    pub fn has_figure(&self) -> bool {
+        self.ratio.value().is_some() || self.p.is_some()
+    }
+}
+
 /// The largest estimate that is reported. Larger numbers of repeats are not practical, and the estimate itself rests on
 /// few repeats.
 pub const MOST_MORE_REPEATS: u32 = 20;

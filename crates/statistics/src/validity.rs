@@ -114,13 +114,12 @@ fn disturbed(row: &Row, part: Part) -> Option<String> {
 
 /// Withholds the verdict of a ratio of two rows if their figures do not support one.
 pub fn withhold(ratio: &mut Ratio, base: &Row, other: &Row, part: Part) {
-    let has_figure = ratio.ratio.value().is_some() || ratio.p.is_some();
     let why = withheld([base, other].map(|row| (row, part, ratio.metric.as_str())).into_iter());
     match why {
         // An engine compared with itself is void in every figure, also in a missing one.
         Some(why @ Withheld::Void(_)) => put(ratio, &why),
         // The reason for a missing figure is already set.
-        _ if !has_figure => {}
+        _ if !ratio.has_figure() => {}
         Some(why) => put(ratio, &why),
         None if ratio.lacking.is_none() => {
             if let Some(why) = drained(ratio, base, other, part) {

@@ -80,8 +80,9 @@ impl FleetMade {
 }
 
 impl FleetClients {
-    fn order(&mut self, order: &Order) {
-        let _: Vec<(u32, Value)> = held(&self.fleet).ask_all(order, SHORT);
+    /// Sends each host its order.
+    fn order(&mut self, order: impl Fn(&Fleet, u32) -> Order) {
+        let _: Vec<(u32, Value)> = held(&self.fleet).ask(order, SHORT);
         self.look_for_failure();
     }
 
@@ -130,7 +131,7 @@ impl ClientGroup for FleetClients {
     }
 
     fn finish(&mut self) {
-        self.order(&Order::Finish);
+        self.order(|_, _| Order::Finish);
     }
 
     fn stop(&mut self) {
@@ -142,18 +143,14 @@ impl ClientGroup for FleetClients {
     }
 
     fn shape(&mut self, arrivals: &Arc<Arrivals>, from: Instant) {
-        let order = |hosts: &Fleet, rank| Order::Shape {
+        self.order(|hosts, rank| Order::Shape {
             arrivals: Arrivals::clone(arrivals),
             from_ns: hosts.by_clock_of(rank, from),
-        };
-        let _: Vec<(u32, Value)> = held(&self.fleet).ask(order, SHORT);
-        self.look_for_failure();
+        });
     }
 
     fn begin_steps(&mut self, steps: &ClientSteps, from: Instant) {
-        let order = |hosts: &Fleet, rank| Order::Steps { steps: steps.clone(), from_ns: hosts.by_clock_of(rank, from) };
-        let _: Vec<(u32, Value)> = held(&self.fleet).ask(order, SHORT);
-        self.look_for_failure();
+        self.order(|hosts, rank| Order::Steps { steps: steps.clone(), from_ns: hosts.by_clock_of(rank, from) });
     }
 
     fn active(&self) -> usize {

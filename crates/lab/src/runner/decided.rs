@@ -45,9 +45,8 @@ fn open(results: &Results) -> Vec<String> {
 fn undecided<'a>(ratios: impl Iterator<Item = (&'a str, &'a Ratio)>) -> Vec<String> {
     // More repeats do not decide a figure that is missing: this server does not report it, or a percentile has too few
     // samples in each repeat.
-    let has_figure = |ratio: &Ratio| ratio.ratio.value().is_some() || ratio.p.is_some();
     let is_open = |ratio: &Ratio| {
-        ratio.headline && has_figure(ratio) && matches!(ratio.change, Change::Undecided | Change::SingleRun)
+        ratio.headline && ratio.has_figure() && matches!(ratio.change, Change::Undecided | Change::SingleRun)
     };
     ratios.filter(|(_, ratio)| is_open(ratio)).map(|(engine, ratio)| format!("{} of {engine}", ratio.metric)).collect()
 }

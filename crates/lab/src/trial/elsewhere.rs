@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::workload::{Bound, Ops, SCRIPT_TEXT};
 use rumba_results::event::Event;
 use rumba_results::fleet::Launcher;
@@ -109,10 +108,7 @@ impl Trial<'_> {
         if state.is_empty() {
             return Ok(());
         }
-        let wrong = |error: SettingError| EngineError::failed("workload", format!("{error} ({})", error.remedy));
-        let bound = self.job.workload.bind(&self.job.plan.workload_settings).map_err(wrong)?;
-        bound.restore(&state)?;
-        self.bound = Arc::from(bound);
+        self.bound = self.bound_over(&self.job.plan.workload_settings, &state)?;
         Ok(())
     }
 

@@ -32,6 +32,7 @@ use std::time::Instant;
 
 use rumba_engine_api::engine::{Engine, Instance, ProcessLocation, checks_assertions};
 use rumba_engine_api::error::EngineError;
+use rumba_engine_api::setting::Settings;
 use rumba_engine_api::workload::{Bound, State, Workload};
 use rumba_results::event::Event;
 use rumba_results::metric::Metric;
@@ -179,10 +180,7 @@ type Provisioned = (Arc<dyn Bound>, Shared, Option<Hosts>);
 
 fn provision(job: &mut Job<'_>) -> Result<Provisioned, EngineError> {
     (job.emit)(Event::PhaseStarted { phase: job.act.opens_in(), seconds: None, rows: None });
-    let bound = job
-        .workload
-        .bind(&job.plan.workload_settings)
-        .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
+    let bound = bind(job.workload, &job.plan.workload_settings)?;
     // Before anything is made on the server.
     let hosts = elsewhere::gather(job)?;
     let limited = limited::prepare(job);
@@ -230,6 +228,10 @@ fn provision(job: &mut Job<'_>) -> Result<Provisioned, EngineError> {
         conditions: bound.conditions().into_iter().chain(drivers).chain(limited).collect(),
     });
     Ok((Arc::from(bound), Arc::new(instance), hosts))
+}
+
+fn bind(workload: &dyn Workload, settings: &Settings) -> Result<Box<dyn Bound>, EngineError> {
+    workload.bind(settings).map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))
 }
 
 /// The drivers of the clients and the loaders, as conditions.

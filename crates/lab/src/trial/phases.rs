@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Instance, ProcessLocation, Session};
 use rumba_engine_api::error::EngineError;
-use rumba_engine_api::setting::{SettingError, Settings};
+use rumba_engine_api::setting::Settings;
 use rumba_engine_api::units::counted;
 use rumba_engine_api::wait::without_driver;
 use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Pace};
-use rumba_engine_api::workload::{Bound, LoadStage, Ops};
+use rumba_engine_api::workload::{Bound, LoadStage, Ops, State};
 use rumba_results::arrivals::Arrivals;
 use rumba_results::event::Event;
 use rumba_results::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
 use rumba_results::warning::Warning;
 
 use super::span::Span;
-use super::{Halt, Step, Trial};
+use super::{Halt, Step, Trial, bind};
 use crate::fleet::Role;
 use crate::run::driver::{Made, Make, Plan, Schedule, Waited};
 use crate::run::group::ClientGroup;
@@ -87,21 +87,20 @@ impl Trial<'_> {
             let aged = self.age(most_s)?;
             return self.settle(&aged);
         };
-        let own = self.bound_after(&settings)?;
+        let own = self.bound_over(&settings, &self.bound.state())?;
         self.bound = own;
         let aged = self.age(most_s)?;
         self.settle(&aged)?;
-        let own = self.bound_after(&self.job.plan.workload_settings)?;
+        let own = self.bound_over(&self.job.plan.workload_settings, &self.bound.state())?;
         self.bound = own;
         Ok(())
     }
 
-    /// The workload with other settings, over the state of the current one.
-    fn bound_after(&self, settings: &Settings) -> Step<Arc<dyn Bound>> {
-        let wrong = |error: SettingError| EngineError::failed("workload", format!("{error} ({})", error.remedy));
-        let bound: Arc<dyn Bound> = Arc::from(self.job.workload.bind(settings).map_err(wrong)?);
-        bound.restore(&self.bound.state())?;
-        Ok(bound)
+    /// The workload with these settings, over data in this state.
+    pub(super) fn bound_over(&self, settings: &Settings, state: &State) -> Result<Arc<dyn Bound>, EngineError> {
+        let bound = bind(self.job.workload, settings)?;
+        bound.restore(state)?;
+        Ok(Arc::from(bound))
     }
 
     fn settle(&mut self, after: &Span) -> Step<()> {
