@@ -1,4 +1,4 @@
-//! Clients on several hosts: each host is a network namespace on a bridge, as in a network of its own.
+//! Clients on several hosts. Each host is a network namespace, and a bridge connects them.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -101,7 +101,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// What the run and its agents print, after they are killed.
+    /// Kills the run and its agents, and returns their output.
     fn words(&mut self) -> String {
         let outputs = self.agents.iter_mut().chain([&mut self.run]).map(|child| {
             let _ = child.kill();
@@ -181,6 +181,9 @@ fn runs_verified(network: &Network, engine: &str) {
         assert_eq!(clients, number(&record["plan"]["clients"]));
         assert!(hosts.iter().all(|host| host["missing_frames"] == 0 && host["lost"].is_null()), "{hosts:?}");
         assert_eq!(hosts[2]["name"], "n3");
+        let report = place.rumba(&["report", "--json", "out"]).output().unwrap();
+        let trial = serde_json::from_slice::<Value>(&report.stdout).unwrap()["trials"][0].clone();
+        assert_eq!(trial["hosts"], record["hosts"]);
     }
     assert!(place.is_clean());
 }
@@ -227,6 +230,17 @@ fn lost_agent_or_coordinator_ends_the_run_and_leaves_nothing() {
         let (server, engine) = mariadb();
         let place = TestDir::new();
         long(&place, "", &engine);
+        // A run that cannot listen is refused before it creates anything.
+        for (token, address, reason) in [
+            ("", COORDINATOR, "the fleet's token has 0 characters"),
+            (TOKEN, "10.99.99.99", "cannot listen on 10.99.99.99:7331"),
+        ] {
+            let set = format!("fleet.address={address}");
+            let mut run = place.rumba(&["run", "fleet.toml", "--out", "out", "--set", &set]);
+            let output = with_secrets(&mut run).env("RUMBA_FLEET_TOKEN", token).output().unwrap();
+            assert!(output.status.code() == Some(2) && !place.path("out").exists(), "{}", text(&output));
+            assert!(text(&output).replace("\n  │", "").contains(reason), "{}", text(&output));
+        }
         let fleet = Fleet::start(&place, network).in_loop();
         // A fourth agent comes too late, and another does not know the token.
         let late = agent(network, 1).output().unwrap();
@@ -344,7 +358,7 @@ fn what_cannot_run_on_several_hosts_is_refused_first() {
         text(&output).replace("│ ", "").split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let words = refused("linkbench]", "", "use = \"sqlite\"");
-    assert!(words.contains("sqlite is embedded: its clients are threads of its own process"), "{words}");
+    assert!(words.contains("sqlite is embedded: its clients are threads of the trial's process"), "{words}");
     let words = refused("ycsb]", "", "use = \"sqlite\"");
     assert!(words.contains("the workload cannot be divided among hosts"), "{words}");
     let words = refused("linkbench]", "verify = \"acid\"", "use = \"sqlite\"");

@@ -411,7 +411,7 @@ pub trait Engine: Send + Sync {
         let problem = match form {
             Form::Server => format!("{name} takes no clients of other hosts yet"),
             _ => format!(
-                "{name} is embedded: its clients are threads of its own process, so none can be on another host"
+                "{name} is embedded: its clients are threads of the trial's process, so they cannot run on another host"
             ),
         };
         Err(SettingError::new("use", problem, "take [fleet] out, or choose the engine of a server"))

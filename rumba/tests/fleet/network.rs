@@ -1,5 +1,5 @@
-//! A network of three hosts: namespaces on a bridge. Nothing outlives the test, because the namespaces end with their
-//! processes.
+//! A network of three hosts: namespaces on a bridge. The namespaces end with their processes, so the test leaves nothing
+//! behind.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ impl Drop for Network {
     }
 }
 
-/// Runs a test on a thread in a network of its own, which the processes that it starts share.
+/// Runs a test on a thread in a separate network, which the processes that it starts share.
 pub fn in_network(test: impl FnOnce(&Network) + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

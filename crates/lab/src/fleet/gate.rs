@@ -1,6 +1,6 @@
 //! The coordinator's listener and token, and the job that starts the agents: for a whole run, over all its trials.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -28,8 +28,10 @@ pub enum GateError {
     /// The token is missing.
     #[error(transparent)]
     Token(#[from] FleetError),
-    /// Nothing can listen at the address.
-    #[error("the coordinator cannot listen on {address}: {cause}; give an address of this host in fleet.address")]
+    /// The coordinator cannot listen at the address.
+    #[error(
+        "the coordinator cannot listen on {address}: {cause}; set fleet.address to an address of this host, and fleet.port to a free port"
+    )]
     Listen {
         /// The address.
         address: String,
@@ -46,10 +48,12 @@ pub enum GateError {
     },
 }
 
-/// The listener of a run, and its job. Dropping it ends both.
+/// The listener of a run, and the job of its agents. Dropping it ends both.
 pub struct Gate {
     /// Open until the run ends.
     listener: Option<TcpListener>,
+    address: SocketAddr,
+    plan: FleetPlan,
     token: Token,
     job: Option<Child>,
 }
@@ -84,11 +88,11 @@ fn own_program() -> String {
 }
 
 impl Gate {
-    /// Listens, and starts the job. Its output goes to a file in the directory of results.
+    /// Listens. A run calls it before it creates anything.
     ///
     /// # Errors
-    /// No token; an address that is not this host's or is in use; no `srun`.
-    pub fn open(fleet: &FleetPlan, results: &Path) -> Result<Self, GateError> {
+    /// No token; an address that is not this host's or is in use.
+    pub fn open(fleet: &FleetPlan) -> Result<Self, GateError> {
         let token = match Token::find(None) {
             Err(_) if fleet.launcher == Launcher::Slurm => Token::random()?,
             found => found?,
@@ -96,29 +100,37 @@ impl Gate {
         let address = format!("{}:{}", fleet.address, fleet.port);
         let listen = || GateError::listen(&address);
         let listener = TcpListener::bind((fleet.address.as_str(), fleet.port)).map_err(listen())?;
-        let port = listener.local_addr().map_err(listen())?.port();
-        let mut gate = Self { listener: Some(listener), token, job: None };
-        if fleet.launcher == Launcher::Slurm {
-            gate.job = Some(gate.start_job(fleet, port, results)?);
+        let address = listener.local_addr().map_err(listen())?;
+        Ok(Self { listener: Some(listener), address, plan: fleet.clone(), token, job: None })
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The number of client hosts.
+    pub fn hosts(&self) -> u32 {
+        self.plan.hosts
+    }
+
+    /// Starts the agents if the launcher is rumba's. Their output goes to a file in the directory of results.
+    ///
+    /// # Errors
+    /// No `srun`; a file that cannot be written.
+    pub fn start_agents(&mut self, results: &Path) -> Result<(), GateError> {
+        if self.plan.launcher == Launcher::None {
+            return Ok(());
         }
-        Ok(gate)
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> String {
-        let address = self.listener.as_ref().and_then(|listener| listener.local_addr().ok());
-        address.map_or_else(String::new, |address| address.to_string())
-    }
-
-    fn start_job(&self, fleet: &FleetPlan, port: u16, results: &Path) -> Result<Child, GateError> {
-        let words = job_words(fleet, &own_program());
+        let words = job_words(&self.plan, &own_program());
         let failed = |cause| GateError::Job { line: words.join(" "), cause };
         let log = fs::File::create(results.join(LOG)).map_err(failed)?;
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env(COORDINATOR_VARIABLE, format!("{}:{port}", fleet.address));
+        command.args(&words[1..]).env(COORDINATOR_VARIABLE, format!("{}:{}", self.plan.address, self.address.port()));
         command.env(TOKEN_VARIABLE, self.token.reveal()).stdin(Stdio::null());
         command.stderr(log.try_clone().map_err(failed)?).stdout(log);
-        command.spawn().map_err(failed)
+        self.job = Some(command.spawn().map_err(failed)?);
+        Ok(())
     }
 
     /// The door for a trial.

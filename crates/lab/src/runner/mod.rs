@@ -59,6 +59,8 @@ pub struct Runner<'a> {
     kept_loads: KeptLoads,
     managed: ResourceRegistry,
     profile: bool,
+    /// The listener for client hosts until the trials begin, if the clients run on several hosts.
+    gate: Option<Gate>,
 }
 
 impl<'a> Runner<'a> {
@@ -73,6 +75,7 @@ impl<'a> Runner<'a> {
         say: &'a dyn Fn(&str),
     ) -> Result<Self, RunError> {
         profile_if(options)?;
+        let gate = gate_of(&experiment)?;
         let claim = match &options.out {
             Some(out) => Claim::new(out)?,
             None => Claim::named(Path::new("results"), &experiment.name)?,
@@ -96,7 +99,7 @@ impl<'a> Runner<'a> {
             .note(&resume)
             .map_err(|error| RunError::failure(format!("{}: {error}", shown(&out)), "choose another --out"))?;
         let kept_loads = KeptLoads::default();
-        Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile })
+        Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile, gate })
     }
 
     /// The directory of results.
@@ -128,10 +131,10 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// When nothing more can be run or written. rumba keeps the results so far.
     pub fn run(&mut self, stops: &AtomicUsize, watch: &mut dyn Watch) -> Result<Outcome, RunError> {
-        let kept_loads = std::mem::take(&mut self.kept_loads);
+        let (kept_loads, gate) = (std::mem::take(&mut self.kept_loads), self.gate.take());
         let process = |argument: &str| self.process(argument);
         let harness = self.prepared.trials().first().map(|first| Harness::measure(&|| process("harness"), first));
-        let gate = self.gate()?;
+        let gate = gate.map(|gate| self.with_agents(gate)).transpose()?;
         let conduct = TrialRunner {
             prepared: &self.prepared,
             planned: self.planned(),
@@ -152,21 +155,27 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// The listener for client hosts, and the job that starts their agents, if the clients run on several hosts.
-    fn gate(&self) -> Result<Option<Gate>, RunError> {
-        let Some(fleet) = &self.prepared.experiment().run.fleet else { return Ok(None) };
-        let failed = |error: GateError| {
-            RunError::failure(error.to_string(), "docs/how-to/clients-on-several-hosts.md has an example")
-        };
-        let gate = Gate::open(fleet, self.results.path()).map_err(failed)?;
-        (self.say)(&format!("waits for {} client hosts at {}", fleet.hosts, gate.address()));
-        Ok(Some(gate))
+    /// Starts the agents, or asks the user for them. Dropping the gate ends them.
+    fn with_agents(&self, mut gate: Gate) -> Result<Gate, RunError> {
+        let failed = |error: GateError| RunError::failure(error.to_string(), FLEET_EXAMPLE);
+        gate.start_agents(self.results.path()).map_err(failed)?;
+        (self.say)(&format!("waits for {} client hosts at {}", gate.hosts(), gate.address()));
+        Ok(gate)
     }
 
     fn process(&self, argument: &str) -> io::Result<Command> {
         let process = self.registry.process.ok_or_else(|| io::Error::other("this program starts no trials"))?;
         process(argument)
     }
+}
+
+/// The remedy for a gate that does not open.
+const FLEET_EXAMPLE: &str = "docs/how-to/clients-on-several-hosts.md has an example";
+
+/// Listens for client hosts, if the clients run on several hosts.
+fn gate_of(experiment: &Experiment) -> Result<Option<Gate>, RunError> {
+    let gate = experiment.run.fleet.as_ref().map(Gate::open).transpose();
+    gate.map_err(|error| RunError::mistake(error.to_string(), FLEET_EXAMPLE))
 }
 
 /// Checks that the CPU can be profiled, if that is requested.

@@ -10,7 +10,7 @@ use rumba_results::results::Results;
 use rumba_results::warning::Warning;
 
 use super::standing::Standing;
-use super::{OWN_PROGRAM, Options, RunError, Runner, clean_leftovers, profile_if, versions};
+use super::{OWN_PROGRAM, Options, RunError, Runner, clean_leftovers, gate_of, profile_if, versions};
 use crate::kept::{KeptData, KeptLoads, Origin};
 use crate::prepare::{Allowed, Prepared, Validated};
 use crate::provision::{Owner, ResourceRegistry};
@@ -41,6 +41,7 @@ impl<'a> Runner<'a> {
         let read = store::read(directory)?;
         refuse_other_rumba(&read, &registry.build, &resume)?;
         let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
+        let gate = gate_of(&experiment)?;
         let standing = Standing::of(&read, options.retry_failed);
         let managed = ResourceRegistry::of_user()?;
         // Adopt kept loads before leftovers are removed, because what a killed run kept is itself a leftover. Adopt
@@ -60,7 +61,7 @@ impl<'a> Runner<'a> {
                 RunError::failure(format!("{}: {error}", shown(directory)), remedy)
             })?;
         }
-        Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile })
+        Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile, gate })
     }
 }
 
