@@ -42,7 +42,7 @@ pub struct Dialled {
     incoming: Receiver<Incoming>,
 }
 
-/// What an agent receives.
+/// A message that an agent receives.
 #[derive(Debug)]
 pub enum Incoming {
     /// A request with its number.
@@ -132,7 +132,7 @@ impl Dialled {
         self.clock
     }
 
-    /// The next message; `None` if none comes within this time.
+    /// The next message; `None` if this time passes without one.
     pub fn receive(&self, within: Duration) -> Option<Incoming> {
         match self.incoming.recv_timeout(within) {
             Ok(incoming) => Some(incoming),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A host's monotonic clock, in nanoseconds since a moment of its own. It is never set.
+/// A host's monotonic clock, in nanoseconds since its creation. It is never set.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock(Instant);
 

@@ -78,11 +78,11 @@ pub struct Arrival {
     pub rank: u32,
     /// When it came.
     pub at: Instant,
-    /// What it is.
+    /// Its contents.
     pub what: Received,
 }
 
-/// What a host sends.
+/// The contents of a message, or the loss of its host.
 #[derive(Debug)]
 pub enum Received {
     /// The answer to a request, with its binary tail.
@@ -195,7 +195,7 @@ impl Coordinator {
         number
     }
 
-    /// What arrives next; `None` at that time.
+    /// The next arrival; `None` if it has not come by this time.
     pub fn receive(&mut self, until: Instant) -> Option<Arrival> {
         self.arrivals.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }

@@ -19,7 +19,7 @@ pub enum FleetError {
     /// The connection broke.
     #[error("the connection to the coordinator broke: {0}")]
     Broken(io::Error),
-    /// Not all hosts came in time.
+    /// A host did not come in time.
     #[error("{0}")]
     Incomplete(String),
     /// The token is missing or unusable.
@@ -31,7 +31,7 @@ pub enum FleetError {
     /// The system's error.
     #[error("{what}: {cause}")]
     Io {
-        /// What failed.
+        /// The operation.
         what: String,
         /// Why.
         cause: io::Error,

@@ -6,14 +6,14 @@ use serde_json::Value;
 /// The version of this protocol. A coordinator and its agents must have the same.
 pub const VERSION: u32 = 1;
 
-/// What an agent says about its host.
+/// The facts that an agent reports about its host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Its name.
     pub name: String,
     /// Its CPUs that the agent may use.
     pub cpus: u32,
-    /// The processor, the kernel and the network interface, in words.
+    /// The processor and the kernel, in words.
     pub about: String,
 }
 
@@ -58,7 +58,7 @@ pub enum FromAgent {
     },
     /// Something without a request.
     Notice {
-        /// What it is.
+        /// Its contents.
         body: Value,
     },
 }

@@ -42,7 +42,7 @@ impl Token {
     /// The token of the environment, or of a file.
     ///
     /// # Errors
-    /// There is none; the file cannot be read, or other users may read it.
+    /// The token is missing, its file cannot be read, or other users may read the file.
     pub fn find(file: Option<&Path>) -> Result<Self, FleetError> {
         if let Some(file) = file {
             return Self::of_file(file);

@@ -26,7 +26,7 @@ pub const CALL: &str = "start of the server";
 /// The contents of the data directory at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// None, or only the system tables.
+    /// It is empty, or has only the system tables.
     New,
     /// Data of an earlier server of rumba's, with its database and users.
     Left,
@@ -160,7 +160,7 @@ impl<Own: AsRef<Running>, Taken> Host<Own, Taken> {
         !matches!(self, Host::Existing { flushes: false, .. })
     }
 
-    /// Where its process and its data are.
+    /// The location of its process and its data.
     pub fn place(&self) -> ProcessLocation {
         let (pid, data_dir) = match self {
             Host::Own { running, data } => (Some(running.as_ref().watch.pid()), Some(data.clone())),

@@ -266,7 +266,7 @@ impl Bound for TpcCBound {
         Ok(())
     }
 
-    /// Over SQL a client's number is in no key.
+    /// Clients need no separate key ranges, because keys over SQL do not contain the client's number.
     fn partition(&self, share: HostShare) -> Result<(), &'static str> {
         self.progress.partition(share);
         Ok(())

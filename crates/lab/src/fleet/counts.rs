@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// The frames of a second of 200 hosts are small, and each is decoded in one pass. A tenth of a core decodes them.
+    /// The frames of a second of 200 hosts are small, and each is decoded in one pass.
     #[test]
     fn counts_of_200_hosts_are_small() {
         let spread = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 42;

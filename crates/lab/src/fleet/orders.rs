@@ -1,4 +1,4 @@
-//! What a trial asks of an agent, and the answers.
+//! The requests of a trial to its agents, and their answers.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ pub struct Head {
     pub censored: Option<Censored>,
 }
 
-/// What an agent reports without a request.
+/// A report of an agent without a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "notice", rename_all = "kebab-case")]
 pub enum Notice {

@@ -84,7 +84,7 @@ impl Schedule {
         Self { spread_s: (warmup_s / 2.0).min(SPREAD_S), ..self }
     }
 
-    /// The queues of a host's clients: one for each client, or one for all; none for a closed loop.
+    /// The queues of a host's clients: one for each client, or one for all. A closed loop has no queue.
     pub(crate) fn queues(&self, clients: u32, share: HostShare) -> Vec<Arc<Queue>> {
         let Some(rate) = self.rate else { return Vec::new() };
         let clients = self.active.map_or(clients, |active| active.min(clients));

@@ -20,7 +20,7 @@ use crate::registry::Registry;
 use crate::spec::Experiment;
 use crate::store::Claim;
 
-/// What a run would do. Its text shows the trials, and then the resources.
+/// The plan of a run that is not started. Its text shows the trials, and then the resources.
 pub struct DryRun {
     experiment: Experiment,
     trials: Vec<TrialPlan>,
