@@ -54,7 +54,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
             super::print(rumba_report::markdown(&results, &summary, &options).trim_end())?;
         }
         Some(Format::Table) => {
-            super::print(as_tables(&results, &summary, options, baseline)?)?;
+            super::print(tables(&results, &summary, &relative_to(options, baseline, &summary)?))?;
         }
         None => {}
     }
@@ -186,16 +186,6 @@ fn profiles(directories: &[PathBuf]) -> Vec<store::Profile> {
     let is_several = directories.len() > 1;
     let runs = names(directories).into_iter().zip(directories);
     runs.flat_map(|(name, directory)| store::profiles(directory, is_several.then_some(name.as_str()))).collect()
-}
-
-/// The tables, relative to an engine if one is named.
-pub fn as_tables(
-    results: &Results,
-    summary: &Summary,
-    options: TableOptions,
-    baseline: Option<&str>,
-) -> Result<String, Problem> {
-    Ok(tables(results, summary, &relative_to(options, baseline, summary)?))
 }
 
 fn relative_to(options: TableOptions, baseline: Option<&str>, summary: &Summary) -> Result<TableOptions, Problem> {

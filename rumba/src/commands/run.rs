@@ -190,25 +190,22 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
 /// Writes the page and prints the results.
 pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super::Result {
     let out = results.path();
-    let read = super::report::read(out)?;
+    let read = store::read(out)?;
     let summary = rumba_statistics::summarise(&read);
     // A page that cannot be written is reported last, after the tables.
     let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
     let page = results.summarise("report.html", &page);
     let comparison = super::report::sides(&read);
-    if args.json {
-        super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;
+    super::print(if args.json {
+        format!("{:#}", rumba_report::json(&read, &summary, comparison.as_ref()))
     } else {
         let options = TableOptions::default().with_directories([shown(out)]);
-        super::print(super::report::as_tables(&read, &summary, options, None)?)?;
-        if let Some(comparison) = &comparison {
-            super::print(rumba_report::comparison_table(comparison, false))?;
-        }
-        super::print(format_args!("results: {}", shown(out)))?;
-        if let Ok(page) = &page {
-            super::print(format_args!("page:    {}", shown(page)))?;
-        }
-    }
+        let mut parts = vec![rumba_report::tables(&read, &summary, &options)];
+        parts.extend(comparison.map(|comparison| rumba_report::comparison_table(&comparison, false)));
+        parts.push(format!("results: {}", shown(out)));
+        parts.extend(page.as_ref().ok().map(|page| format!("page:    {}", shown(page))));
+        parts.join("\n")
+    })?;
     let elsewhere = "`rumba report DIR --html FILE` writes it elsewhere";
     page.map_err(|error| super::page::not_written(&out.join("report.html"), &error, elsewhere))?;
     for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
