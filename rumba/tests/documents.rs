@@ -250,7 +250,7 @@ fn every_documented_command_is_run_or_has_a_reason_not_to() {
 }
 
 #[test]
-#[needs(MariaDb, Server("mariadb@11.8"))]
+#[needs(MariaDb, Server("mariadb@11.8"), Server("mysql@5.6"), Server("mysql@8.0"))]
 fn every_example_would_run() {
     let place = TestDir::new();
     let mut files: Vec<PathBuf> =
