@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rumba_engine_api::units::counted;
 use serde_json::{Map, Value};
 
 use super::figures::Committed;
@@ -15,19 +16,11 @@ const REPORTED: usize = 6;
 /// A table of TOML.
 type Table = Map<String, Value>;
 
-/// A list of tables in an experiment.
-struct List {
-    key: &'static str,
-    /// The keys that name its tables, in order of preference.
-    called_by: &'static [&'static [&'static str]],
-    /// Keys that hold prose: a reworded claim still asserts the same.
-    prose: &'static [&'static str],
-}
-
-const LISTS: [List; 2] = [
-    List { key: "engine", called_by: &[&["name", "use"]], prose: &[] },
-    List { key: "claim", called_by: &[&["text"], &["holds"], &["measure"]], prose: &["text", "source"] },
-];
+/// The keys that name an engine, and those that identify a claim, in order of preference.
+const ENGINE_CALLED_BY: [&[&str]; 1] = [&["name", "use"]];
+const CLAIM_CALLED_BY: [&[&str]; 3] = [&["text"], &["holds"], &["measure"]];
+/// Keys of a claim that hold prose: a reworded claim still asserts the same.
+const CLAIM_PROSE: [&str; 2] = ["text", "source"];
 
 /// Keys of the whole experiment that are prose, or lists of tables.
 const APART: [&str; 3] = ["source", "engine", "claim"];
@@ -86,29 +79,34 @@ fn table(text: &str, of: &str) -> Result<Table, String> {
 struct Differences {
     /// Values, with their paths.
     values: Vec<String>,
-    /// Paths of engines and claims that the run did not have.
+    /// Paths of engines that the run did not have.
     only_today: Vec<String>,
     /// And of those that the file has not.
     only_run: Vec<String>,
+    /// Claims that the two check differently, or that only one of them has.
+    claims: usize,
 }
 
 impl Differences {
     fn of(run: &Table, today: &Table) -> Self {
         let mut found = Self::default();
         compare("", run, today, &APART, &mut found.values);
-        for list in &LISTS {
-            let path = |table: &Table| {
-                let name = called(table, list.called_by[0]).unwrap_or_default();
-                format!("{}[\"{name}\"]", list.key)
-            };
-            let quoted = |table: &Table| format!("`{}`", path(table));
-            let Paired { both, only_run, only_today } = paired(list, run, today);
-            for (run, today) in both {
-                compare(&path(today), run, today, list.prose, &mut found.values);
-            }
-            found.only_today.extend(only_today.into_iter().map(quoted));
-            found.only_run.extend(only_run.into_iter().map(quoted));
+        let path = |table: &Table| format!("engine[\"{}\"]", called(table, ENGINE_CALLED_BY[0]).unwrap_or_default());
+        let quoted = |table: &Table| format!("`{}`", path(table));
+        let engines = paired("engine", &ENGINE_CALLED_BY, run, today);
+        for (run, today) in engines.both {
+            compare(&path(today), run, today, &[], &mut found.values);
         }
+        found.only_today = engines.only_today.into_iter().map(quoted).collect();
+        found.only_run = engines.only_run.into_iter().map(quoted).collect();
+        let claims = paired("claim", &CLAIM_CALLED_BY, run, today);
+        let differs = |(run, today): &(&Table, &Table)| {
+            let mut values = Vec::new();
+            compare("", run, today, &CLAIM_PROSE, &mut values);
+            !values.is_empty()
+        };
+        let changed = claims.both.iter().filter(|pair| differs(pair)).count();
+        found.claims = changed + claims.only_run.len() + claims.only_today.len();
         found
     }
 
@@ -126,6 +124,9 @@ impl Differences {
         }
         if count > REPORTED {
             parts.push(format!("and {} more", count - REPORTED));
+        }
+        if self.claims > 0 {
+            parts.push(counted(self.claims, "changed claim"));
         }
         parts.join("; ")
     }
@@ -163,10 +164,10 @@ struct Paired<'a> {
     only_today: Vec<&'a Table>,
 }
 
-fn paired<'a>(list: &List, run: &'a Table, today: &'a Table) -> Paired<'a> {
+fn paired<'a>(list: &str, called_by: &[&[&str]], run: &'a Table, today: &'a Table) -> Paired<'a> {
     let (mut only_run, mut only_today) = (tables(list, run), tables(list, today));
     let mut both = Vec::new();
-    for by in list.called_by {
+    for by in called_by {
         only_today.retain(|&one| {
             let is_same = |other: &&Table| called(one, by).is_some() && called(one, by) == called(other, by);
             let Some(at) = only_run.iter().position(is_same) else { return true };
@@ -177,8 +178,8 @@ fn paired<'a>(list: &List, run: &'a Table, today: &'a Table) -> Paired<'a> {
     Paired { both, only_run, only_today }
 }
 
-fn tables<'a>(list: &List, of: &'a Table) -> Vec<&'a Table> {
-    of.get(list.key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object).collect()
+fn tables<'a>(list: &str, of: &'a Table) -> Vec<&'a Table> {
+    of.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object).collect()
 }
 
 /// The name of a table by the first of these keys that it has.

@@ -231,14 +231,11 @@ fn changed_setting_is_reported_by_path_with_both_values() {
         `limits.storage.size` was `\"data*6\"` and is `\"data*10\"`; \
         `run.loop` was `\"2m\"` and is not set; \
         `engine[\"innodb\"].settings.binlog` was not set and is `true`; \
-        `claim[\"InnoDB writes at least twice as much.\"].holds` was \
-        `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
-        `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
-        the file has no `claim[\"MyRocks is as fast.\"]`.\n";
+        2 changed claims.\n";
     assert_eq!(reported_of(RUN, &today).unwrap(), reported);
     let back = reported_of(&today, RUN).unwrap();
     assert!(back.contains("`run.loop` was not set and is `\"2m\"`; "), "{back}");
-    assert!(back.ends_with("; the run had no `claim[\"MyRocks is as fast.\"]`.\n"), "{back}");
+    assert!(back.ends_with("; 2 changed claims.\n"), "{back}");
 }
 
 #[test]
@@ -249,10 +246,8 @@ fn changed_claim_threshold_and_renamed_engine_are_reported() {
         ("name = \"myrocks\"\nsettings.write_buffer_size = \"2MiB\"", "use = \"rocksdb\""),
     ];
     let reported = reported_of(RUN, &changed(RUN, &parts)).unwrap();
-    let expected = "`claim[\"InnoDB writes at least three times as much.\"].holds` was \
-        `'wkb_per_op(\"innodb\") >= 2 * wkb_per_op(\"myrocks\")'` and is \
-        `'wkb_per_op(\"innodb\") >= 3 * wkb_per_op(\"myrocks\")'`; \
-        the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`.\n";
+    let expected = "the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`; \
+        1 changed claim.\n";
     assert!(reported.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{reported}");
 }
 
