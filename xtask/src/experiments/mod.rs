@@ -37,6 +37,7 @@
 //! ```
 
 mod changed_claims;
+mod claims;
 mod figures;
 mod index;
 mod page;
@@ -118,6 +119,7 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
         let text = std::fs::read_to_string(root.join(&name)).map_err(|error| failed(&error))?;
         let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
+        let page = claims::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
         let page = since::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
         let page = page::packaged(&page, &package).map_err(|error| failed(&error))?;
         let page = page::replaced(&page, "<!-- index -->", "\n", page::END, &mut |_| {

@@ -18,7 +18,6 @@ const FIGURE_END: &str = "<!-- / -->";
 /// An invalid comment, with its first line.
 pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
     let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |requested| table(requested, figures))?;
-    let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |requested| claims(requested.trim(), figures))?;
     let blocks = replaced(&blocks, "<!-- output:", "-->\n", END, &mut |requested| output(requested.trim(), figures))?;
     replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |requested| inline(requested, figures))
 }
@@ -204,27 +203,4 @@ fn inline(requested: &str, figures: &mut Committed) -> Result<Option<String>, St
     let (expression, decimals) = rest.rsplit_once(';').ok_or_else(form)?;
     let Some(document) = figures.experiment(experiment.trim())? else { return Ok(None) };
     shown(value(document, expression, None, None)?, decimals).map(Some)
-}
-
-/// An experiment's claims with their outcomes.
-fn claims(experiment: &str, figures: &mut Committed) -> Result<Option<String>, String> {
-    let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
-    let mut table = String::from("| claim | published | measured | |\n|---|---|---|---|\n");
-    for claim in document["summary"]["claims"].as_array().into_iter().flatten() {
-        let text = |name: &str| claim[name].as_str().unwrap_or_default().replace('|', "\\|");
-        let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-        let interval = match claim["interval"].as_array().map(Vec::as_slice) {
-            Some([low, high]) => format!(" ({} to {})", number(low), number(high)),
-            _ => String::new(),
-        };
-        let (measured, published) = (number(&claim["measured"]), number(&claim["published"]));
-        let verdict = text("verdict").replace('-', " ");
-        let seen = match claim["seen"].as_bool() {
-            Some(true) if verdict == "single run" => ": so",
-            Some(false) if verdict == "single run" => ": not so",
-            _ => "",
-        };
-        let _ = writeln!(table, "| {} | {published} | {measured}{interval} | {verdict}{seen} |", text("text"));
-    }
-    Ok(Some(table))
 }

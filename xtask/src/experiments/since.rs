@@ -14,7 +14,7 @@ use super::predates;
 const REPORTED: usize = 6;
 
 /// A table of TOML.
-type Table = Map<String, Value>;
+pub type Table = Map<String, Value>;
 
 /// The keys that name an engine, and those that identify a claim, in order of preference.
 const ENGINE_CALLED_BY: [&[&str]; 1] = [&["name", "use"]];
@@ -55,19 +55,30 @@ pub fn is_reported(page: &str, name: &str) -> bool {
 /// A file of today or of the run that cannot be read.
 pub fn reported(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
     let Some(document) = figures.experiment(name)? else { return Ok(None) };
-    let text = |key: &str| document[key].as_str().ok_or_else(|| format!("docs/experiments/{name}.json has no `{key}`"));
-    let (experiment, as_run) = (text("experiment")?, text("experiment_toml")?);
-    let file = experiments.join(format!("{experiment}.toml"));
-    let today = std::fs::read_to_string(&file)
-        .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
+    let (experiment, as_run) = (text(name, document, "experiment")?, text(name, document, "experiment_toml")?);
     let run = table(as_run, &format!("docs/experiments/{name}.json, `experiment_toml`"))?;
-    let differences = Differences::of(&run, &table(&today, &file.display().to_string())?).reported();
+    let differences = Differences::of(&run, &today(name, document, experiments)?).reported();
     let mut sentences = String::new();
     if !differences.is_empty() {
         sentences =
             format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
     }
     Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
+}
+
+/// Today's file of the experiment of a kept run.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn today(name: &str, run: &Value, experiments: &Path) -> Result<Table, String> {
+    let file = experiments.join(format!("{}.toml", text(name, run, "experiment")?));
+    let today = std::fs::read_to_string(&file)
+        .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
+    table(&today, &file.display().to_string())
+}
+
+fn text<'a>(name: &str, run: &'a Value, key: &str) -> Result<&'a str, String> {
+    run[key].as_str().ok_or_else(|| format!("docs/experiments/{name}.json has no `{key}`"))
 }
 
 fn table(text: &str, of: &str) -> Result<Table, String> {

@@ -19,8 +19,8 @@ fn committed() -> (tempfile::TempDir, Committed) {
             { "phase": "recovery", "recovery": { "lost": 2.0 * kb, "examples": ["one"] } }],
         "written": [{ "phase": "loop 1", "kb_per_op": { "redo_kb_per_op": kb } }] })
     };
-    let claim = serde_json::json!({ "text": "a is faster", "published": 2.0, "measured": 2.5, "interval": [2.25, 3.0],
-        "verdict": "holds" });
+    let claim = serde_json::json!({ "text": "a is faster", "holds": "a > b", "published": 2.0, "measured": 2.5,
+        "interval": [2.25, 3.0], "verdict": "holds" });
     let document = serde_json::json!({
         "experiment": "tiny", "experiment_toml": "name = \"tiny\"",
         "summary": { "rows": [row("a", 1, 250.4), row("a", 40, 750.0), row("b.c-d", 1, 100.0)], "claims": [claim] },
@@ -37,7 +37,6 @@ fn page_content_is_written_from_committed_results() {
     let (_dir, mut figures) = committed();
     let page = "<!-- measured: tiny\ncolumn: a | A\ncolumn: b.c-d | B\nrow: per second | ops_per_s | 0 | 7\n\
         row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | get_node.p99_ms | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
-        <!-- claims: tiny -->\n<!-- end -->\n\
         <!-- = tiny: ops_per_s(\"a\") / ops_per_s(\"b.c-d\") ; 2 -->9<!-- / --> times, \
         <!-- = tiny: loop1.redo_kb_per_op(\"a\") ; 1 --><!-- / --> KB, \
         <!-- = tiny: recovery.lost(\"a\") ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage(\"a\") ; 0 --><!-- / --> broken, \
@@ -48,7 +47,6 @@ fn page_content_is_written_from_committed_results() {
     let expected = [
         "| | A | B | published |\n|---|---|---|---|\n| per second | 250 | 100 | 7 |\n| MB | 2.0 | 2.0 |  |\n",
         "| p99 | 1.25 | 1.25 |  |\n| KB | - | - |  |\n<!-- end -->",
-        "| a is faster | 2.00 | 2.50 (2.25 to 3.00) | holds |\n<!-- end -->",
         "-->2.50<!-- / --> times",
         "-->1.5<!-- / --> KB",
         "-->3<!-- / --> lost",
@@ -88,6 +86,18 @@ fn an_experiment_without_a_file_stays_as_it_is_and_is_named() {
     let page = "<!-- = never: ops_per_s(\"a\") ; 0 -->12<!-- / -->";
     assert_eq!(written(page, &mut figures).unwrap(), page);
     assert_eq!(figures.missing(), ["never"]);
+}
+
+#[test]
+fn claim_has_todays_wording_while_its_expression_is_unchanged() {
+    let (dir, mut figures) = committed();
+    let mut row = |today: &str| {
+        std::fs::write(dir.path().join("tiny.toml"), today).unwrap();
+        super::claims::written("<!-- claims: tiny -->\n<!-- end -->", &mut figures, dir.path()).unwrap()
+    };
+    let reworded = "[[claim]]\ntext = \"A serves more.\"\nholds = \"a > b\"";
+    assert!(row(reworded).ends_with("| A serves more. | 2.00 | 2.50 (2.25 to 3.00) | holds |\n<!-- end -->"));
+    assert!(row(&reworded.replace("a > b", "a > 2 * b")).contains("| a is faster |"));
 }
 
 #[test]
