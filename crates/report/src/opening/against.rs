@@ -259,27 +259,23 @@ impl<'a> Against<'a> {
     }
 
     /// For a suite, the number of tests that are faster or slower, because a single test would be selected for being
-    /// extreme.
+    /// extreme. Engines with the same numbers share a sentence.
     fn found_in_suite(&self) -> String {
         let rates: Vec<&Judged> = self.judged.iter().filter(|judged| judged.ratio.metric == "ops_per_s").collect();
-        let sentences = self.engines().into_iter().map(|engine| {
-            let own = || rates.iter().filter(|judged| judged.row.engine_alone() == engine);
-            let count = |changes: &[Change]| own().filter(|judged| changes.contains(&judged.ratio.change)).count();
-            let open = count(&[Change::Undecided, Change::SingleRun, Change::Void]);
-            format!(
-                "{engine} does more operations per second than {} in {} of {}, fewer in {}, the same within 1% in {}; {} \
-                 not decided",
-                self.baseline,
-                count(&[Change::Better]),
-                counted(own().count(), "test"),
-                count(&[Change::Worse]),
-                count(&[Change::Same]),
-                if open == 1 { "1 is".to_owned() } else { format!("{open} are") },
-            )
-        });
+        let mut groups: Vec<(TestCounts, Vec<&str>)> = Vec::new();
+        for engine in self.engines() {
+            let own = rates.iter().filter(|judged| judged.row.engine_alone() == engine);
+            let counts = TestCounts::of(own.map(|judged| judged.ratio.change));
+            match groups.iter_mut().find(|(of_group, _)| *of_group == counts) {
+                Some((_, engines)) => engines.push(engine),
+                None => groups.push((counts, vec![engine])),
+            }
+        }
+        let sentences: Vec<String> =
+            groups.iter().map(|(counts, engines)| counts.sentence(engines, self.baseline)).collect();
         let is_of_one_load = rates.iter().any(|judged| judged.ratio.scope == Scope::ThisLoad);
         let scope = if is_of_one_load { format!(", {FOR_THIS_LOAD}") } else { String::new() };
-        format!("With {}{scope}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join(". "))
+        format!("With {}{scope}, {}.", self.with_clients(), sentences.join(". "))
     }
 
     /// The undecided findings, and the repeats that would decide them.
@@ -417,6 +413,56 @@ impl<'a> Headline<'a> {
     }
 }
 
+/// The tests of a suite by their verdict on the rate.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct TestCounts {
+    more: usize,
+    fewer: usize,
+    same: usize,
+    open: usize,
+}
+
+impl TestCounts {
+    fn of(changes: impl Iterator<Item = Change>) -> Self {
+        let mut counts = Self::default();
+        for change in changes {
+            *match change {
+                Change::Better => &mut counts.more,
+                Change::Worse => &mut counts.fewer,
+                Change::Same => &mut counts.same,
+                Change::Differs | Change::Undecided | Change::SingleRun | Change::Void => &mut counts.open,
+            } += 1;
+        }
+        counts
+    }
+
+    /// `a and b do more operations per second than base in 1 of 3 tests, fewer in 1; 1 is not decided`.
+    fn sentence(self, engines: &[&str], baseline: &str) -> String {
+        let Self { more, fewer, same, open } = self;
+        let tests = counted(more + fewer + same + open, "test");
+        let verb = if engines.len() == 1 { "does" } else { "do" };
+        let engines = listed(engines);
+        let parts = [
+            (more, "more operations per second than", "more"),
+            (fewer, "fewer operations per second than", "fewer"),
+            (same, "within 1% as many operations per second as", "the same within 1%"),
+        ];
+        let mut parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+        let Some((count, first, _)) = parts.next() else {
+            return format!(
+                "{tests} cannot decide whether {engines} {verb} more operations per second than {baseline}"
+            );
+        };
+        let mut text = format!("{engines} {verb} {first} {baseline} in {count} of {tests}");
+        text.extend(parts.map(|(count, _, further)| format!(", {further} in {count}")));
+        match open {
+            0 => text,
+            1 => text + "; 1 is not decided",
+            _ => format!("{text}; {open} are not decided"),
+        }
+    }
+}
+
 fn noise(engine: &str, range: Option<f64>) -> String {
     range.map(|range| format!(" (repeats of {engine} differ by {})", percent(range))).unwrap_or_default()
 }
@@ -433,4 +479,22 @@ fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
 /// The number of repeats behind the figures of a row.
 pub fn repeats_of(row: &Row) -> Option<usize> {
     row.run.as_ref().map(|run| run.repeats.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_of_equal_counts_share_a_sentence_without_zeros() {
+        let sentence =
+            |changes: &[Change], engines: &[&str]| TestCounts::of(changes.iter().copied()).sentence(engines, "base");
+        let open = [Change::Undecided, Change::SingleRun, Change::Void];
+        let expected = "3 tests cannot decide whether a, b and c do more operations per second than base";
+        assert_eq!(sentence(&open, &["a", "b", "c"]), expected);
+        let expected = "a and b do fewer operations per second than base in 2 of 3 tests, the same within 1% in 1";
+        assert_eq!(sentence(&[Change::Worse, Change::Same, Change::Worse], &["a", "b"]), expected);
+        let expected = "a does within 1% as many operations per second as base in 1 of 3 tests; 2 are not decided";
+        assert_eq!(sentence(&[Change::Same, Change::Void, Change::Undecided], &["a"]), expected);
+    }
 }
