@@ -170,7 +170,7 @@ const GAUGES: Record<string, string> = { host_dirty_bytes: "dirty page cache of 
 
 /** An engine's deferred work at the start and the end of the loops and after the drain. */
 export function debtTable(context: Context): HTMLElement | null {
-  const rows = context.trials().flatMap(({ trial, main }) => {
+  const rows = context.allTrials().flatMap(({ trial, main }) => {
     const loops = main ? trial.phases.find(({ phase }) => phase === "loops") : undefined;
     const drain = trial.phases.find(({ phase }) => phase === "drain");
     return (loops?.debt_end ?? []).map((gauge) => {

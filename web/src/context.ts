@@ -1,6 +1,7 @@
 // Shared by all sections: the data, and an engine's look and rows.
 
 import { type PageData, type Ratio, type Row, type Trial, alone, engines, mainTrial } from "./data";
+import { choice } from "./dom";
 import { type Look, lookOf } from "./look";
 import { choose, current } from "./state";
 
@@ -40,10 +41,16 @@ export class Engines {
 export class Context extends Engines {
   /** Engines without the tests of a suite, which can be a baseline. */
   readonly alone: string[];
+  /** The tests of a suite, in the experiment's order. */
+  readonly tests: string[];
+  /** The test of each engine of a suite. */
+  readonly #testOf: Map<string, string | undefined>;
 
   constructor(readonly data: PageData) {
     super(engines(data), data.labels);
     this.alone = [...new Set(data.summary.rows.map(alone))];
+    this.tests = [...new Set(data.summary.rows.flatMap(({ test }) => test ?? []))];
+    this.#testOf = new Map(data.summary.rows.map(({ engine, test }) => [engine, test]));
   }
 
   /** The name of the results, for files. */
@@ -74,7 +81,7 @@ export class Context extends Engines {
   }
 
   /** The shown trials with the chosen number of clients. The main trial of each engine is last, so that it is drawn on top. */
-  trials(): { trial: Trial; main: boolean }[] {
+  allTrials(): { trial: Trial; main: boolean }[] {
     // Results of several runs can be shown as one. Trial numbers then repeat, and engine names do not.
     const mains = new Map(this.rows().map((row) => [row.engine, mainTrial(row)]));
     const { clients } = current();
@@ -82,6 +89,19 @@ export class Context extends Engines {
       .filter((trial) => trial.clients === clients && this.shown(trial.engine))
       .map((trial) => ({ trial, main: mains.get(trial.engine) === trial.number }))
       .sort((a, b) => Number(a.main) - Number(b.main));
+  }
+
+  /** The same of the chosen test only, because the charts of all tests together are not legible. */
+  trials(): { trial: Trial; main: boolean }[] {
+    const { test } = current();
+    // A load that all tests start from has no test.
+    return this.allTrials().filter(({ trial }) => (this.#testOf.get(trial.engine) ?? test) === test);
+  }
+
+  /** A choice of the test, for sections that show one test of a suite. */
+  testChoice(): HTMLElement | null {
+    const options = this.tests.map((test) => ({ value: test, text: test }));
+    return options.length > 1 ? choice("test", options, current().test, (test) => choose({ test })) : null;
   }
 
   /** One engine's loops over another's, at the chosen number of clients. */

@@ -85,6 +85,7 @@ export function gaugesSection(context: Context): HTMLElement | null {
     "gauges",
     "What did the engines count?",
     `Size, work put off, and the engines' own counters, by their own names: ${when} What only grows is shown as its growth each second.`,
+    context.testChoice(),
     hasSize && panel(context, SIZE),
     names.length > 0 && picker,
     names.length > 0 && panel(context, gauge),

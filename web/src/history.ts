@@ -166,7 +166,7 @@ export function showHistory(data: HistoryData): void {
   if (!page) return;
   const context = new History(data);
   const counts = context.clientCounts();
-  const defaults: State = { baseline: "", clients: counts[0] ?? 1, op: "", time: "response", part: "run", ladder: "", metric: "", judged: "headline", gauge: "", hidden: "" };
+  const defaults: State = { baseline: "", clients: counts[0] ?? 1, op: "", time: "response", part: "run", ladder: "", metric: "", judged: "headline", gauge: "", test: "", hidden: "" };
   begin(defaults, (wanted) => ({ ...wanted, clients: counts.includes(wanted.clients) ? wanted.clients : defaults.clients }));
   const parts = [toolbar, (of: History) => partSection(of, "run"), (of: History) => partSection(of, "load")].map((render) => ({ render, holder: h("div", { class: "part" }) }));
   const draw = () => {

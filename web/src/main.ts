@@ -117,9 +117,9 @@ const PARTS: Part[] = [
   { needs: ["clients", "hidden"], render: rumSection },
   { needs: ["clients", "hidden", "op"], render: throughputSection },
   { needs: ["hidden"], render: contentionSection },
-  { needs: ["clients", "part", "hidden"], render: timelineSection },
-  { needs: ["clients", "part", "hidden", "gauge"], render: gaugesSection },
-  { needs: ["clients", "op", "hidden"], render: spectrumSection },
+  { needs: ["clients", "part", "test", "hidden"], render: timelineSection },
+  { needs: ["clients", "part", "test", "hidden", "gauge"], render: gaugesSection },
+  { needs: ["clients", "op", "test", "hidden"], render: spectrumSection },
   { needs: ["clients", "time"], render: latencySection },
   { needs: ["clients", "baseline"], render: loadSection },
   { needs: ["clients"], render: promisesSection },
@@ -250,7 +250,7 @@ function countsByFinished({ data }: Context): number[] {
 }
 
 /** The available choices for these results. The first of each is the initial one. */
-function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[] } {
+function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[]; test: string[] } {
   return {
     baseline: context.alone,
     clients: countsByFinished(context),
@@ -258,12 +258,13 @@ function choicesOf(context: Context): { baseline: string[]; clients: number[]; o
     ladder: ladderMetrics(context),
     metric: comparedMetrics(context),
     gauge: gaugeNames(context),
+    test: context.tests,
   };
 }
 
 function defaults(context: Context): State {
   const { data } = context;
-  const { clients, op, ladder, metric, gauge } = choicesOf(context);
+  const { clients, op, ladder, metric, gauge, test } = choicesOf(context);
   const nothingElse = data.keep_nothing.length === context.engines.length;
   return {
     baseline: data.baseline ?? "",
@@ -275,6 +276,7 @@ function defaults(context: Context): State {
     time: "response",
     part: "run",
     judged: "headline",
+    test: test[0] ?? "",
     hidden: nothingElse ? "" : data.keep_nothing.join(","),
   };
 }
@@ -291,6 +293,7 @@ function accepted(context: Context, wanted: State): State {
     ladder: kept("ladder"),
     metric: kept("metric"),
     gauge: kept("gauge"),
+    test: kept("test"),
   };
 }
 

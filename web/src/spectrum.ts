@@ -58,7 +58,8 @@ const SERVICE = [
 
 /** The known service times of each engine: hollow points and a dotted line. */
 function serviceLines(context: Context, op: string): Line[] {
-  return context.rows().filter((row) => context.shown(row.engine)).flatMap((row) => {
+  const { test } = current();
+  return context.rows().filter((row) => context.shown(row.engine) && (row.test ?? test) === test).flatMap((row) => {
     const trial = context.data.trials.find(({ engine }) => engine === row.engine);
     const points = SERVICE.flatMap(([name, percentile]) => {
       const ms = value(row.run?.op_types[op]?.service[name]?.median);
@@ -84,20 +85,23 @@ export function opNames(context: Context): string[] {
 }
 
 export function spectrumSection(context: Context): HTMLElement | null {
-  const names = opNames(context);
-  if (names.length === 0) return null;
-  const response = lines(context, current().op);
-  const found = [...response, ...serviceLines(context, current().op)];
+  if (opNames(context).length === 0) return null;
+  // The tests of a suite have different operations.
+  const ofTest = new Set(context.trials().flatMap(({ trial }) => Object.keys(trial.spectrum)));
+  const names = ofTest.size > 0 ? [...ofTest].sort() : opNames(context);
+  const op = names.includes(current().op) ? current().op : (names[0] ?? "");
+  const response = lines(context, op);
+  const found = [...response, ...serviceLines(context, op)];
   const about =
     "Response time that a share of the operations stayed below: to the right the rare and slow ones. It ends where fewer than 10 operations lie beyond, or where some had not ended. Hollow points are the service time, which counts from when an operation began. Both axes are logarithmic.";
   const operation = choice(
     "operation",
     names.map((name) => ({ value: name, text: name })),
-    current().op,
-    (op) => choose({ op }),
+    op,
+    (chosen) => choose({ op: chosen }),
   );
   if (response.length === 0) {
-    return section("spectrum", "How long do the slowest operations take?", about, operation, h("p", { class: "nothing" }, "No loop of these trials has a spectrum of this operation."));
+    return section("spectrum", "How long do the slowest operations take?", about, context.testChoice(), operation, h("p", { class: "nothing" }, "No loop of these trials has a spectrum of this operation."));
   }
   const holder = h("div", { class: "chart", style: "height: 320px" });
   const end = Math.max(...found.flatMap((line) => line.x.at(-1) ?? 0));
@@ -111,5 +115,5 @@ export function spectrumSection(context: Context): HTMLElement | null {
     xRange: [0, end],
     logarithmic: true,
   });
-  return section("spectrum", "How long do the slowest operations take?", about, warningsAbout(context, ["p99_ms"]), operation, cutOff(context, current().op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, current().op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${current().op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
+  return section("spectrum", "How long do the slowest operations take?", about, warningsAbout(context, ["p99_ms"]), context.testChoice(), operation, cutOff(context, op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
 }

@@ -14,6 +14,8 @@ export interface State {
   judged: "headline" | "all";
   /** The engines' own gauge in the timeline: `size_bytes`, deferred work, a counter. */
   gauge: string;
+  /** The test of a suite that charts over time and of percentiles show; empty for results without tests. */
+  test: string;
   /** Engines that the charts hide, joined by commas. */
   hidden: string;
 }
@@ -85,6 +87,7 @@ function parse(hash: string, defaults: State): State {
     metric: wanted.get("metric") ?? defaults.metric,
     judged: wanted.get("judged") === "all" ? "all" : "headline",
     gauge: wanted.get("gauge") ?? defaults.gauge,
+    test: wanted.get("test") ?? defaults.test,
     hidden: wanted.get("hidden") ?? defaults.hidden,
   };
 }

@@ -336,6 +336,7 @@ export function timelineSection(context: Context): HTMLElement {
     "timeline",
     "What happened over time?",
     `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}${apart > 0.95 ? "One second" : seconds(apart)} per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Phases without clients are hatched. Drag to zoom, double-click to zoom out.`,
+    context.testChoice(),
     switcher,
     ...panels.flatMap((shown, index) => {
       const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);

@@ -150,6 +150,23 @@ test("the tests of a suite are small multiples, each on its own axis", { skip: n
   assert.equal(await strips.first().locator(".dot").count(), 4);
 });
 
+test("charts over time show one test of a suite, and the reader chooses it", { skip: noSuite }, async () => {
+  const { tab, problems } = await open({ acceptDownloads: true }, "", suite);
+  const lines = async () => {
+    const waiting = tab.waitForEvent("download");
+    await tab.locator("#timeline .panel[data-series=ops_per_s] .save button", { hasText: "SVG" }).click();
+    return [...readFileSync(await (await waiting).path(), "utf8").matchAll(/<path d="M[^"]*" fill="none"/g)].length;
+  };
+  assert.equal(await lines(), 8, "two engines, four repeats each");
+  const choice = tab.locator("#timeline .choice", { hasText: "test" }).locator("select");
+  assert.deepEqual(await choice.locator("option").allTextContents(), ["point-query", "distinct-pk", "read-only-100"]);
+  await choice.selectOption("read-only-100");
+  assert.match(await tab.evaluate(() => location.hash), /test=read-only-100/);
+  assert.equal(await tab.locator("#spectrum .choice", { hasText: "test" }).locator("select").inputValue(), "read-only-100");
+  assert.equal(await lines(), 8);
+  assert.deepEqual(problems, []);
+});
+
 test("a zero in the drain is not drawn as a rate and not marked as a stall", { skip }, async () => {
   const { tab } = await open({ acceptDownloads: true }, "", altered(ladder, made.stalled));
   const drawn = await tab.evaluate(() => document.querySelector("#timeline .about").textContent);
