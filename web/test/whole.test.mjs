@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { opener, page, pageOf } from "./open.mjs";
+import { altered, opener, page, pageOf } from "./open.mjs";
 
 const { start, stop, open } = opener();
 before(start);
@@ -40,6 +40,13 @@ test("on a phone each engine has a card, and no figure is cut off", { skip }, as
   const verdicts = await tab.locator("#verdicts tbody td, #verdicts tbody th").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
   assert.equal(verdicts, 0, "no verdict is cut off");
   assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+});
+
+test("on a phone a claim is next to its verdict", { skip }, async () => {
+  const long = "permutation and Welch tests, 4 and 4 repeats, each from its own load";
+  const { tab } = await open({ viewport: { width: 390, height: 844 } }, "", altered(page, ({ summary }) => Object.assign(summary.claims[0], { verdict: "holds", test: long })));
+  const right = await tab.locator(".claims tbody th").first().evaluate((claim) => claim.getBoundingClientRect().right);
+  assert.ok(right < 390, `${right}`);
 });
 
 test("axe finds no serious accessibility problem, in both schemes, wide and narrow", { skip: skip || noSuite }, async () => {
