@@ -182,14 +182,17 @@ function elementShapes(context: Pictured, element: Element, left: number, top: n
     return [copy];
   }
   const shapes: SVGElement[] = [];
-  const { colour, alpha } = plain(style.backgroundColor);
   const frame = { x: box.left - left, y: box.top - top, width: box.width, height: box.height };
-  if (alpha > 0) shapes.push(shape("rect", { ...frame, fill: colour, "fill-opacity": alpha, opacity: style.opacity }));
+  const fill = (part: typeof frame, colour: string) => {
+    const { colour: fill, alpha } = plain(colour);
+    if (alpha > 0) shapes.push(shape("rect", { ...part, fill, "fill-opacity": alpha, opacity: style.opacity }));
+  };
+  fill(frame, style.backgroundColor);
   if (parseFloat(style.borderLeftWidth) > 0 && style.borderLeftStyle !== "none") {
-    shapes.push(shape("rect", { ...frame, width: parseFloat(style.borderLeftWidth), fill: plain(style.borderLeftColor).colour }));
+    fill({ ...frame, width: parseFloat(style.borderLeftWidth) }, style.borderLeftColor);
   }
   if (parseFloat(style.borderBottomWidth) > 0 && style.borderBottomStyle !== "none") {
-    shapes.push(shape("rect", { ...frame, y: frame.y + frame.height - 1, height: 1, fill: plain(style.borderBottomColor).colour }));
+    fill({ ...frame, y: frame.y + frame.height - 1, height: 1 }, style.borderBottomColor);
   }
   for (const child of element.childNodes) {
     if (child instanceof Element) shapes.push(...elementShapes(context, child, left, top));

@@ -228,7 +228,7 @@ test("an engine whose name has commas can be left out and shown again", { skip }
 });
 
 test("a picture is saved as SVG and as PNG, self-contained, with its figures and its key", { skip }, async () => {
-  for (const view of ["scaling", "bytes", "matrix", "throughput", "timeline"]) {
+  for (const view of ["scaling", "bytes", "matrix", "verdicts", "throughput", "timeline"]) {
     const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
     await tab.locator(`#${view}`).scrollIntoViewIfNeeded();
     const saved = async (kind) => {
@@ -242,6 +242,7 @@ test("a picture is saved as SVG and as PNG, self-contained, with its figures and
     assert.match(svg, /^<svg /);
     assert.ok(svg.includes("innodb") && svg.includes("synthetic-sample · "), view);
     assert.doesNotMatch(svg, /var\(|color-mix/, "no variable of the page");
+    assert.doesNotMatch(svg, /fill="rgb\(0,0,0\)"/, "what is transparent on the page is not black");
     assert.ok((svg.match(/<(path|rect|circle)/g) ?? []).length > 5, `${view} is not empty`);
     const png = await saved("PNG");
     assert.deepEqual([...png.subarray(1, 4)], [..."PNG"].map((letter) => letter.charCodeAt(0)));
