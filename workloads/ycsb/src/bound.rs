@@ -9,7 +9,7 @@ use rumba_engine_api::engine::{Family, Schema, Session};
 use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{SettingError, Settings};
-use rumba_engine_api::worker::{Client, ClientAddress};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare};
 use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State};
 use rumba_workload_kit::ledger::{Entries, number_in};
 
@@ -168,7 +168,7 @@ impl Bound for YcsbBound {
 
     fn state(&self) -> State {
         let mut state = self.tallies.state();
-        state.insert(NEXT_RECORD.to_owned(), self.inserted.next());
+        state.insert(NEXT_RECORD.to_owned(), self.inserted.next_record());
         state
     }
 
@@ -179,12 +179,19 @@ impl Bound for YcsbBound {
         Ok(())
     }
 
+    fn partition(&self, share: HostShare) -> Result<(), &'static str> {
+        self.progress.partition(share);
+        self.inserted.partition(share);
+        self.tallies.partition(share);
+        Ok(())
+    }
+
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>> {
         self.client_with(session, at, seed, None)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>> {
-        let next_record = Some(self.inserted.next());
+        let next_record = Some(self.inserted.next_record());
         self.prove(session, &Expected { config: &self.config, tallies: &self.tallies, next_record }, None)
     }
 

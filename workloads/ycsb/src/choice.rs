@@ -62,7 +62,7 @@ impl Choice {
         loop {
             let number = place_of(self.scrambled.rank(share(random.next_u64())), range);
             if number < there {
-                return number;
+                return self.inserted.record(number);
             }
         }
     }
@@ -72,7 +72,7 @@ impl Choice {
         if self.ages.0 != there {
             self.ages = (there, Zipf::new(there));
         }
-        there - 1 - self.ages.1.rank(share(random.next_u64()))
+        self.inserted.record(there - 1 - self.ages.1.rank(share(random.next_u64())))
     }
 
     fn recent(&self, rate: f64, random: &mut Random) -> u64 {
@@ -80,7 +80,7 @@ impl Choice {
         loop {
             let age = -(1.0 - share(random.next_u64())).ln() / rate;
             if age < there as f64 {
-                return there - 1 - (age as u64).min(there - 1);
+                return self.inserted.record(there - 1 - (age as u64).min(there - 1));
             }
         }
     }

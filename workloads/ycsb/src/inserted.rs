@@ -1,7 +1,13 @@
 //! The numbers for new records, and the number below which all records exist.
+//!
+//! Clients on several hosts cannot count together. Each host counts its own inserts from the first new record on, and
+//! [`Inserted::record`] spreads these numbers over the records, so that no two hosts insert the same one.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use rumba_engine_api::worker::HostShare;
 
 /// The maximum number of inserts in progress after the oldest one. Clients do not choose records after it.
 const WINDOW: u64 = 1 << 20;
@@ -23,6 +29,10 @@ pub struct Inserted {
     is_advanced: AtomicBool,
     /// A bit for each insert that has ended before one that began earlier.
     ended: Box<[AtomicU64]>,
+    /// The first number that clients take.
+    first: AtomicU64,
+    /// The host's share of the new records, if there are several hosts.
+    share: OnceLock<HostShare>,
 }
 
 impl Inserted {
@@ -34,18 +44,38 @@ impl Inserted {
             turns: Padded::default(),
             is_advanced: AtomicBool::new(false),
             ended: (0..WINDOW / 64).map(|_| AtomicU64::new(0)).collect(),
+            first: AtomicU64::new(records),
+            share: OnceLock::new(),
         }
+    }
+
+    /// Takes every n-th new record only.
+    pub fn partition(&self, share: HostShare) {
+        // A share does not change.
+        let _ = self.share.set(share);
+    }
+
+    fn share(&self) -> HostShare {
+        self.share.get().copied().unwrap_or(HostShare::ALL)
+    }
+
+    /// The record of a number of this host.
+    #[inline]
+    pub fn record(&self, number: u64) -> u64 {
+        let first = self.first.load(Relaxed);
+        number.checked_sub(first).map_or(number, |own| first + self.share().nth(own))
     }
 
     /// Continues from an unused number; called before any client takes one.
     pub fn set(&self, next: u64) {
         self.next.0.store(next, Relaxed);
         self.there.0.store(next, Relaxed);
+        self.first.store(next, Relaxed);
     }
 
     /// The next turn, from 0. Clients share it, as in YCSB: no client knows which others are active.
     pub fn turn(&self) -> u64 {
-        self.turns.0.fetch_add(1, Relaxed)
+        self.share().nth(self.turns.0.fetch_add(1, Relaxed))
     }
 
     /// Takes an unused number.
@@ -53,9 +83,11 @@ impl Inserted {
         self.next.0.fetch_add(1, Relaxed)
     }
 
-    /// The first unused number.
-    pub fn next(&self) -> u64 {
-        self.next.0.load(Relaxed)
+    /// A record from which on this host has inserted none. If the growth of this number is added over several hosts,
+    /// none of them has inserted a record from the sum on.
+    pub fn next_record(&self) -> u64 {
+        let first = self.first.load(Relaxed);
+        first + u64::from(self.share().hosts) * (self.next.0.load(Relaxed) - first)
     }
 
     /// All inserts of numbers below this have ended.
@@ -116,7 +148,22 @@ mod tests {
         inserted.end(first);
         assert_eq!(inserted.there(), 102);
         inserted.end(third);
-        assert_eq!((inserted.there(), inserted.next()), (103, 103));
+        assert_eq!((inserted.there(), inserted.next_record()), (103, 103));
+    }
+
+    #[test]
+    fn hosts_insert_different_records_below_the_sum_of_their_growth() {
+        let (mut records, mut sum) = (Vec::new(), 100);
+        for (host, inserts) in [(0, 4), (1, 0), (2, 1)] {
+            let inserted = Inserted::new(7);
+            inserted.partition(HostShare { host, hosts: 3 });
+            inserted.set(100);
+            assert_eq!(inserted.record(99), 99, "a loaded record has its number on all hosts");
+            records.extend((0..inserts).map(|_| inserted.record(inserted.claim())));
+            sum += inserted.next_record() - 100;
+        }
+        assert_eq!(records, [100, 103, 106, 109, 102]);
+        assert!(records.iter().all(|record| *record < sum), "{sum}");
     }
 
     #[test]
@@ -127,7 +174,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..600_000 {
                         // No client gets that far ahead of a stalled one.
-                        while inserted.next() > inserted.there() + WINDOW / 2 {
+                        while inserted.next_record() > inserted.there() + WINDOW / 2 {
                             std::thread::yield_now();
                         }
                         inserted.end(inserted.claim());
@@ -135,6 +182,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!((inserted.next(), inserted.there()), (2_400_007, 2_400_007));
+        assert_eq!((inserted.next_record(), inserted.there()), (2_400_007, 2_400_007));
     }
 }

@@ -2,11 +2,11 @@
 //! loader loads which batch.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_engine_api::worker::{ClientAddress, HostShare, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::Retry;
 
 use crate::settings::Config;
@@ -21,7 +21,25 @@ const BATCH_BYTES: f64 = 1_048_576.0;
 /// The shared state of an instance's loaders: each touches it once per batch.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Progress(AtomicU64);
+pub struct Progress {
+    batch: AtomicU64,
+    /// The host's share of the batches, if there are several hosts.
+    share: OnceLock<HostShare>,
+}
+
+impl Progress {
+    /// Takes every n-th batch only.
+    pub fn partition(&self, share: HostShare) {
+        // A share does not change.
+        let _ = self.share.set(share);
+    }
+
+    /// The next batch of this host.
+    fn next(&self) -> u64 {
+        let share = self.share.get().copied().unwrap_or(HostShare::ALL);
+        share.nth(self.batch.fetch_add(1, Relaxed))
+    }
+}
 
 /// A loader.
 pub struct Loader<S> {
@@ -78,7 +96,7 @@ fn batch<S: Load>(config: &Config) -> u64 {
 impl<S: Load> Worker for Loader<S> {
     fn draw(&mut self) -> Option<OpKind> {
         if self.staged.is_none() {
-            let first = self.progress.0.fetch_add(self.batch, Relaxed);
+            let first = self.batch * self.progress.next();
             if first >= self.config.records {
                 return None;
             }
