@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 use common::{TestDir, kill, text};
 use network::{COORDINATOR, Network, in_network};
+use rumba_engine_api::bson::DocumentBuf;
+use rumba_engine_api::engine::{BuildSelector, Engine as _};
+use rumba_engine_mongodb::MongoEngine;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::mariadb::{Installed, MariaDb, PROGRAM};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
@@ -237,6 +240,67 @@ fn three_hosts_run_workloads_over_postgresql_verified() {
         let server = PostgreSql::start(&["listen_addresses=*"], &["host all all 10.77.0.0/24 trust"]);
         let dsn = format!("postgresql://{SUPERUSER}@10.77.0.1:{}/postgres", server.port());
         runs_verified(network, &format!("use = \"postgresql\"\nserver = \"{dsn}\""), &OF_SQL);
+    });
+}
+
+/// A `mongod` that the hosts reach, the only one of its replica set. It ends with this value.
+struct MongoDb(Child);
+
+impl Drop for MongoDb {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+impl MongoDb {
+    fn start(place: &TestDir) -> Self {
+        let program = MongoEngine::MONGODB.availability(BuildSelector { server: Some("mongodb@6.0"), library: None });
+        std::fs::create_dir(place.path("mongodb")).unwrap();
+        let mut command = Command::new(program.source);
+        command.args([
+            "--bind_ip",
+            COORDINATOR,
+            "--nounixsocket",
+            "--replSet",
+            "rumba",
+            "--wiredTigerCacheSizeGB=0.25",
+        ]);
+        command.arg("--dbpath").arg(place.path("mongodb")).stdout(Stdio::null());
+        let server = Self(command.spawn().unwrap());
+        let target = Target::anonymous(Address::Tcp { host: COORDINATOR.to_owned(), port: 27017 });
+        let until = Instant::now() + PATIENCE;
+        let connected = |is_ready: fn(&rumba_protocol_mongodb::Admin) -> bool| loop {
+            match rumba_protocol_mongodb::Admin::connect(&target, PATIENCE) {
+                Ok(admin) if is_ready(&admin) => break admin,
+                _ => assert!(Instant::now() < until, "mongod does not serve"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let command = DocumentBuf::of(|of| {
+            of.document("replSetInitiate", |of| {
+                of.text("_id", "rumba");
+                of.array("members", |of| {
+                    of.document(|of| {
+                        of.small("_id", 0);
+                        of.text("host", &format!("{COORDINATOR}:27017"));
+                    });
+                });
+            });
+        });
+        connected(|_| true).run("admin", command.get()).unwrap();
+        connected(|admin| admin.hello().is_writable);
+        server
+    }
+}
+
+#[test]
+#[needs(NetworkNamespaces, Server("mongodb@6.0"))]
+fn three_hosts_run_workloads_over_mongodb_verified() {
+    in_network(|network| {
+        let place = TestDir::new();
+        let _server = MongoDb::start(&place);
+        let engine = format!("use = \"mongodb\"\nserver = \"mongodb://{COORDINATOR}/lab\"");
+        runs_verified(network, &engine, &[LINKBENCH, YCSB]);
     });
 }
 

@@ -27,6 +27,30 @@ pub trait ServerFamily: Software + 'static {
     }
 }
 
+/// See [`Selected::reachable`]; `None` is a server that rumba starts.
+///
+/// # Errors
+/// A server that rumba starts, or a socket.
+pub fn reachable<'a>(
+    existing: Option<&'a Dsn>,
+    form: &Form,
+    target: fn(&Dsn) -> Result<Target, SettingError>,
+) -> Result<(&'a Dsn, Target), SettingError> {
+    let refuse = |problem: &str| {
+        let remedy = format!("name a running server by its host and port, as in {}", form.example);
+        Err(SettingError::new("server", problem, remedy))
+    };
+    let Some(dsn) = existing else {
+        return refuse("clients on other hosts cannot reach a server that rumba starts: it serves this host only");
+    };
+    match target(dsn)? {
+        Target { address: Address::Socket(_), .. } => {
+            refuse("clients on other hosts cannot reach a server by its socket")
+        }
+        target => Ok((dsn, target)),
+    }
+}
+
 /// The selected server.
 pub enum Selected {
     /// A release of the catalogue.
@@ -71,19 +95,8 @@ impl Selected {
         form: &Form,
         target: fn(&Dsn) -> Result<Target, SettingError>,
     ) -> Result<(&Dsn, Target), SettingError> {
-        let refuse = |problem: &str| {
-            let remedy = format!("name a running server by its host and port, as in {}", form.example);
-            Err(SettingError::new("server", problem, remedy))
-        };
-        let Self::Existing(dsn) = self else {
-            return refuse("clients on other hosts cannot reach a server that rumba starts: it serves this host only");
-        };
-        match target(dsn)? {
-            Target { address: Address::Socket(_), .. } => {
-                refuse("clients on other hosts cannot reach a server by its socket")
-            }
-            target => Ok((dsn, target)),
-        }
+        let existing = if let Self::Existing(dsn) = self { Some(dsn) } else { None };
+        reachable(existing, form, target)
     }
 
     /// The software of a release or base directory.

@@ -83,6 +83,11 @@ impl Control {
         self.again(|admin| admin.run(database, command))
     }
 
+    /// Runs an idempotent command that answers with a cursor, and returns all of its documents.
+    pub fn all(&mut self, database: &str, command: Document<'_>) -> Result<Vec<DocumentBuf>, MongoError> {
+        self.again(|admin| admin.all(database, command))
+    }
+
     /// Runs an administrative command without arguments.
     pub fn reported(&mut self, command: &str) -> Result<DocumentBuf, MongoError> {
         self.fetch(ADMIN, DocumentBuf::of(|of| of.small(command, 1)).get())
@@ -94,7 +99,7 @@ impl Control {
             of.small("listCollections", 1);
             of.bool("nameOnly", true);
         });
-        let all = self.again(|admin| admin.all(database, command.get()))?;
+        let all = self.all(database, command.get())?;
         let mut names = Vec::with_capacity(all.len());
         for document in &all {
             names.push(String::from_utf8_lossy(document.get().blob("name")?).into_owned());

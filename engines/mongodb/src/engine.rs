@@ -12,10 +12,11 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::memory::AdvisedCache;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_engine_api::setting::SettingError;
-use rumba_protocol_mongodb::{Admin, MongoCounts, OnLost, SessionOptions};
+use rumba_protocol_mongodb::{Admin, MongoCounts, OnLost, SessionOptions, Target};
 use rumba_server_kit::dsn::{DATABASE, Dsn};
 use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::install::Release;
+use rumba_server_kit::selected;
 
 use crate::brand::Brand;
 use crate::catalogue::RELEASES;
@@ -67,6 +68,12 @@ impl Server {
             .map(Server::Software)
             .map_err(|words| SettingError::new("server", words, brand.install()))
     }
+
+    /// The address of a server that clients of other hosts can reach.
+    fn reachable(&self) -> Result<(&Dsn, Target), SettingError> {
+        let existing = if let Self::Existing(dsn) = self { Some(dsn) } else { None };
+        selected::reachable(existing, &dsn::FORM, dsn::target)
+    }
 }
 
 fn releases(brand: Brand) -> &'static [Release] {
@@ -83,6 +90,18 @@ fn is_mapped(options: &Options) -> bool {
 
 fn is_wired_tiger(options: &Options) -> bool {
     options.arguments.get("storageEngine").is_none_or(|engine| engine == "wiredTiger")
+}
+
+/// The options of clients' sessions.
+fn session_options(database: String, options: &Options, plan: &Plan, transactions: bool) -> SessionOptions {
+    SessionOptions {
+        write_concern: Some(plan.write_concern.clone()),
+        read_concern: options.read_concern.clone(),
+        transactions,
+        on_lost: options.on_lost,
+        counts: Arc::<MongoCounts>::default(),
+        ..SessionOptions::to(database)
+    }
 }
 
 impl MongoEngine {
@@ -124,7 +143,7 @@ impl MongoEngine {
                 let held = existing::take(&target, &mut control, &database)?;
                 existing::make_ready(&mut control, &database)?;
                 let (pid, data) = existing::place(&target, &mut control);
-                Host::Existing { pid, data, taken: held, flushes }
+                Host::Existing { pid, data, taken: Some(held), flushes }
             }
         };
         let mut settings = vec![("server".to_owned(), reported)];
@@ -136,14 +155,7 @@ impl MongoEngine {
             settings.push(("transactions".to_owned(), reported));
         }
         settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
-        let session = SessionOptions {
-            write_concern: Some(plan.write_concern.clone()),
-            read_concern: options.read_concern.clone(),
-            transactions,
-            on_lost: options.on_lost,
-            counts: Arc::<MongoCounts>::default(),
-            ..SessionOptions::to(database)
-        };
+        let session = session_options(database, &options, &plan, transactions);
         Ok(ServerInstance::new(Parts { brand: self.brand, host, target, session, control, settings }))
     }
 }
@@ -224,6 +236,22 @@ impl Engine for MongoEngine {
             Err(_) if requested.server.is_some_and(is_dsn) => Availability::here(None, "a server"),
             Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
+    }
+
+    fn check_attachable(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        Server::of(self.brand, config.server.as_deref())?.reachable().map(drop)
+    }
+
+    fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>> {
+        let server = Server::of(self.brand, config.server.as_deref())?;
+        let (dsn, target) = server.reachable()?;
+        let (options, plan) = self.planned(config, &server)?;
+        let mut control = Control::new(existing::connect(&target)?, options.on_lost);
+        let transactions = existing::lacks_transactions(&mut control).is_none();
+        let session = session_options(dsn.database.clone(), &options, &plan, transactions);
+        let host = Host::Existing { pid: None, data: None, taken: None, flushes: false };
+        let settings = Vec::new();
+        Ok(Box::new(ServerInstance::new(Parts { brand: self.brand, host, target, session, control, settings })))
     }
 
     fn clean_server(&self, server: &str) -> Result<()> {

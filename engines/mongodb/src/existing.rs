@@ -14,7 +14,7 @@ use rumba_protocol_mongodb::{Address, Admin, MongoError, Target};
 use rumba_server_kit::dsn::FLUSH_NO;
 use rumba_server_kit::process::{data_held, serving};
 
-use crate::control::{Control, failed, text_within, within};
+use crate::control::{ADMIN, Control, failed, text_within, within};
 use crate::plan::without_transactions;
 
 /// The collection that marks a database as rumba's. If it exists, rumba may empty the database.
@@ -35,6 +35,9 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const RELEASE: Duration = Duration::from_secs(10);
 /// Pause between two attempts to take the database.
 const NAP: Duration = Duration::from_millis(100);
+
+/// The type of the binary value that identifies a session.
+const UUID: u8 = 4;
 
 const CALL: &str = "database on the server";
 
@@ -181,6 +184,36 @@ pub fn give_back(control: &mut Control, database: &str) -> Result<()> {
     Ok(())
 }
 
+/// Ends the sessions of this user whose last command came from a host with one of these addresses. Their open
+/// transactions are rolled back.
+///
+/// # Errors
+/// The server's error.
+pub fn end_sessions(control: &mut Control, hosts: &[String]) -> Result<()> {
+    let command = DocumentBuf::of(|of| {
+        of.small("aggregate", 1);
+        of.array("pipeline", |of| of.document(|of| of.document("$currentOp", |of| of.bool("idleSessions", true))));
+        of.document("cursor", |_| ());
+    });
+    let is_of_host = |of: &DocumentBuf| {
+        let client = text_within(of.get(), &["client"]);
+        client.is_some_and(|client| hosts.iter().any(|host| client.rsplit_once(':').is_some_and(|(of, _)| of == host)))
+    };
+    let all = control.all(ADMIN, command.get()).map_err(failed(CALL))?;
+    let own: Vec<&[u8]> = all
+        .iter()
+        .filter(|document| is_of_host(document))
+        .filter_map(|document| within(document.get(), &["lsid", "id"])?.bytes())
+        .collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let command = DocumentBuf::of(|of| {
+        of.array("killSessions", |of| own.iter().for_each(|id| of.document(|of| of.binary_of("id", UUID, id))));
+    });
+    control.fetch(ADMIN, command.get()).map(drop).map_err(failed(CALL))
+}
+
 /// The process at the other end of a Unix socket and the server's data directory, if this user can determine them. If
 /// the server's own process number differs from this host's, it runs in a container. Its path is then valid only there.
 pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
@@ -198,6 +231,7 @@ pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<Pat
 
 #[cfg(test)]
 mod tests {
+    use rumba_engine_api::bson::Value;
     use rumba_protocol_mongodb::OnLost;
 
     use super::*;
@@ -288,6 +322,40 @@ mod tests {
         give_back(&mut control(&server), "lab").unwrap();
         let dropped = server.requested().iter().filter(|command| command.get().blob("drop").is_ok()).count();
         assert_eq!(dropped, 2);
+    }
+
+    #[test]
+    fn only_sessions_of_the_lost_host_are_ended() {
+        let server = Server::new(|name, _| {
+            Some(match name {
+                "aggregate" => ok(|of| {
+                    of.document("cursor", |of| {
+                        of.array("firstBatch", |of| {
+                            for (client, id) in [("10.0.0.2:50000", b"lost"), ("10.0.0.20:50000", b"here")] {
+                                of.document(|of| {
+                                    of.text("client", client);
+                                    of.document("lsid", |of| of.binary_of("id", UUID, id));
+                                });
+                            }
+                        });
+                        of.int("id", 0);
+                    });
+                }),
+                _ => ok(|_| {}),
+            })
+        });
+        let mut control = control(&server);
+        end_sessions(&mut control, &["10.0.0.3".to_owned(), "n3".to_owned()]).unwrap();
+        end_sessions(&mut control, &["10.0.0.2".to_owned(), "n2".to_owned()]).unwrap();
+        let requested = server.requested();
+        let ended = requested.iter().find_map(|command| command.get().get("killSessions").ok().flatten());
+        let Some(Value::Array(ended)) = ended else { panic!("{ended:?}") };
+        let id = |session: Value<'_>| match session {
+            Value::Document(session) => session.blob("id").unwrap().to_vec(),
+            other => panic!("{other:?}"),
+        };
+        let ids: Vec<Vec<u8>> = ended.iter().map(|session| id(session.unwrap().1)).collect();
+        assert_eq!(ids, [b"lost"]);
     }
 
     #[test]

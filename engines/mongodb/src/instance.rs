@@ -20,7 +20,7 @@ use crate::existing::{self, Held};
 use crate::launch::ANSWER;
 
 /// Who runs the server.
-pub type Host = host::Host<Running, Held>;
+pub type Host = host::Host<Running, Option<Held>>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
@@ -147,6 +147,10 @@ impl Instance for ServerInstance {
         self.host.access()
     }
 
+    fn end_sessions_of(&self, names: &[String]) -> Result<()> {
+        existing::end_sessions(&mut self.control(), names)
+    }
+
     fn kill(&self) -> Result<()> {
         self.host.kill()
     }
@@ -158,7 +162,8 @@ impl Instance for ServerInstance {
                 drop(control);
                 running.stop()
             }
-            Host::Existing { taken: _held, .. } => {
+            Host::Existing { taken: None, .. } => Ok(()),
+            Host::Existing { taken: Some(_held), .. } => {
                 control.set_timeout(None);
                 existing::give_back(&mut control, &self.session.database)
             }
