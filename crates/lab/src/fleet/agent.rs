@@ -20,7 +20,7 @@ use crate::meter::{Meters, Reading, Role as ThreadRole, ThreadCpuRegistry};
 use crate::registry::Registry;
 use crate::run::cells::Counts;
 use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
-use crate::run::{Driving, descriptors};
+use crate::run::{Driving, room};
 
 /// How often running clients are looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -197,7 +197,13 @@ impl<'a> Participant<'a> {
         let workload = self.registry.workload(&plan.workload).ok_or_else(|| unknown(&plan.workload))?;
         let instance = Arc::new(engine.attach(&plan.engine)?);
         let joined = Joined { plan, workload, instance };
-        let script = joined.bind(self.share)?.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
+        let bound = joined.bind(self.share)?;
+        let (run, place) = (&joined.plan.run, joined.instance.place());
+        for (key, clients) in [("load_clients", run.load_clients), ("clients", joined.plan.clients)] {
+            // The share of this host, before the load, because a later failure would waste it.
+            room::check((key, self.share.count(clients)), run.driver, &place, bound.ops().len())?;
+        }
+        let script = bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
         self.trial = Some(joined);
         answer(&Ready { script: script.map(|(_, text)| text) })
     }
@@ -210,7 +216,6 @@ impl<'a> Participant<'a> {
         let ops = role.ops(bound.as_ref()).ok_or_else(|| failed("there is no such stage of the load"))?;
         let own = self.share.count(clients);
         let driving = Driving::choose(trial.plan.run.driver, &trial.instance.place(), own);
-        descriptors::allow(own)?;
         let (making, instance) = (bound.clone(), trial.instance.clone());
         let make: Make = Arc::new(move |at| role.client(making.as_ref(), instance.session()?, at));
         let plan = Plan { clients, share: self.share, kinds: ops.len(), schedule, driving };

@@ -4,11 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use rumba_engine_api::engine::MostClients;
+use rumba_engine_api::engine::{MostClients, ProcessLocation};
+use rumba_engine_api::error::EngineError;
+use rumba_results::record::DriverKind;
 use rustix::process::{Resource, geteuid, getrlimit, getuid};
 
 use super::buckets::BUCKETS;
-use super::descriptors;
+use super::{Driving, descriptors};
 use crate::host::{memory_limit, parse};
 use crate::limits::tree_of;
 
@@ -22,6 +24,31 @@ const THREADS_RESERVE: u64 = 256;
 const BYTES_PER_THREAD: u64 = 64 << 10;
 /// The share of the memory that clients may take, in tenths.
 const TENTHS_OF_MEMORY: u64 = 9;
+
+/// Refuses clients that this host cannot have, by their key and number. They use a database in this place.
+///
+/// # Errors
+/// The limit that applies, and the number that would work.
+pub fn check(
+    (key, number): (&str, u32),
+    driver: DriverKind,
+    place: &ProcessLocation,
+    kinds: usize,
+) -> Result<(), EngineError> {
+    let threads = match Driving::choose(driver, place, number) {
+        Driving::Threads { .. } => of_threads(kinds),
+        Driving::Loops { .. } => None,
+    };
+    if let Some(refusal) = threads.and_then(|most| most.refusal(number)) {
+        return Err(refused(key, &refusal));
+    }
+    if *place == ProcessLocation::Embedded { Ok(()) } else { descriptors::allow(number) }
+}
+
+/// The error of a refused number, with the limit and the remedy.
+pub fn refused(key: &str, (problem, remedy): &(String, String)) -> EngineError {
+    EngineError::failed("room for the clients", format!("{key}: {problem}; {remedy}"))
+}
 
 /// The most threads, one for each client, with this many operation types; `None` if nothing is known of the host.
 pub fn of_threads(kinds: usize) -> Option<MostClients> {

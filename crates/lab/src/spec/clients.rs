@@ -35,7 +35,9 @@ pub fn refuse_too_many(
         let of_engine = engine
             .most_clients(config)
             .map_err(|error| SpecError::new(&Origin::Default, error.to_string(), error.remedy))?;
-        for most in of_engine.into_iter().chain(of_host(engine, run.driver, kinds)) {
+        // With a fleet, each client host checks its own share.
+        let of_host = if run.fleet.is_none() { of_host(engine, run.driver, kinds) } else { Vec::new() };
+        for most in of_engine.into_iter().chain(of_host) {
             for (key, number, origin) in &requested {
                 if let Some((problem, remedy)) = most.refusal(*number) {
                     return Err(SpecError::new(origin, format!("{}: {key}: {problem}", config.name), remedy));

@@ -83,6 +83,11 @@ pub fn refuse(
     }
     for Fitted { config, .. } in engines {
         let Some(engine) = registry.engine(&config.engine) else { continue };
+        if config.limits.client_cpus.is_some() {
+            let problem =
+                format!("{}: limits.client_cpus restricts clients of this host, and they run on others", config.name);
+            return refuse(problem, "start the agents under `taskset`, and take limits.client_cpus out".to_owned());
+        }
         if let Err(error) = engine.check_attachable(config) {
             return refuse(format!("{}: {}", config.name, error.problem), error.remedy);
         }

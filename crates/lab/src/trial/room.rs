@@ -1,14 +1,14 @@
-//! Checks that the host can hold the clients, before the load, because a later failure would waste it.
+//! Checks that server and host can hold the clients, before the load, because a later failure would waste it.
 
-use rumba_engine_api::engine::{Instance, ProcessLocation};
+use rumba_engine_api::engine::Instance;
 use rumba_engine_api::error::EngineError;
 use rumba_results::record::TrialPart;
 
 use super::Job;
-use crate::run::{Driving, descriptors, room};
+use crate::run::room;
 
 /// Refuses clients or loaders that the instance or this host cannot have; `kinds` is the number of operation types that
-/// a client counts.
+/// a client counts. Clients on other hosts are checked there.
 ///
 /// # Errors
 /// The limit that applies, and the number that would work.
@@ -23,16 +23,11 @@ pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(),
     let place = instance.place();
     let of_instance = instance.most_clients();
     for (key, number) in requested {
-        let threads = match Driving::choose(run.driver, &place, number) {
-            Driving::Threads { .. } => room::of_threads(kinds),
-            Driving::Loops { .. } => None,
-        };
-        let refused = of_instance.iter().chain(&threads).find_map(|most| most.refusal(number));
-        if let Some((problem, remedy)) = refused {
-            return Err(EngineError::failed("room for the clients", format!("{key}: {problem}; {remedy}")));
+        if let Some(refusal) = of_instance.as_ref().and_then(|most| most.refusal(number)) {
+            return Err(room::refused(key, &refusal));
         }
-        if place != ProcessLocation::Embedded {
-            descriptors::allow(number)?;
+        if run.fleet.is_none() {
+            room::check((key, number), run.driver, &place, kinds)?;
         }
     }
     Ok(())
