@@ -458,4 +458,6 @@ fn what_cannot_run_on_several_hosts_is_refused_first() {
     assert!(words.contains("sqlite is embedded: its clients are threads of the trial's process"), "{words}");
     let words = refused("linkbench]", "verify = \"acid\"", "use = \"sqlite\"");
     assert!(words.contains("verify = \"acid\" needs clients in one process"), "{words}");
+    let mistaken = place.rumba(&["run", "fleet.toml", "--set", "fleet.hosst=3"]).output().unwrap();
+    assert!(text(&mistaken).contains("did you mean `fleet.hosts`?"), "{}", text(&mistaken));
 }

@@ -209,7 +209,9 @@ fn resolve(
         found.push([vec!["limits"], bare("limits").split('.').collect()].concat());
     }
     let workload = workload_name(table);
+    let of_fleet: Vec<String> = FLEET_KEYS.iter().map(|own| format!("fleet.{own}")).collect();
     let mut known: Vec<&str> = [RUN_KEYS, COMMON_KEYS, LIMIT_KEYS].concat();
+    known.extend(of_fleet.iter().map(String::as_str));
     if let Some(workload) = workload.and_then(|name| registry.workload(name)) {
         let rest = key.strip_prefix("workload.").unwrap_or(key);
         let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
