@@ -88,14 +88,16 @@ impl<'a> Fleet<'a> {
         Self { place, run, agents }
     }
 
-    /// Waits until a second of the loop has been reported.
-    fn in_loop(mut self) -> Self {
-        let (until, trials) = (Instant::now() + PATIENCE, self.place.path("out/trials"));
+    /// Waits until a second of the first trial's loop has been reported.
+    fn in_loop(self) -> Self {
+        self.in_loop_of("001-")
+    }
+
+    fn in_loop_of(mut self, trial: &str) -> Self {
+        let until = Instant::now() + PATIENCE;
         loop {
-            let names = std::fs::read_dir(&trials).into_iter().flatten().flatten();
-            let mut intervals =
-                names.filter_map(|dir| std::fs::read_to_string(dir.path().join("intervals.ndjson")).ok());
-            if intervals.any(|intervals| intervals.contains("\"loop 1\"")) {
+            let reported = read(self.place, trial, "intervals.ndjson");
+            if reported.is_some_and(|intervals| intervals.contains("\"loop 1\"")) {
                 return self;
             }
             let is_running = Instant::now() < until && self.run.try_wait().unwrap().is_none();
@@ -127,11 +129,6 @@ impl<'a> Fleet<'a> {
         self.agents.iter_mut().for_each(finished);
         (output(&mut self.run), self.agents.iter_mut().map(output).collect())
     }
-
-    /// The record of the only trial.
-    fn record(&self) -> Value {
-        record(self.place)
-    }
 }
 
 /// The output of a process that has ended.
@@ -142,9 +139,16 @@ fn output(child: &mut Child) -> Output {
     Output { status: child.wait().unwrap(), stdout, stderr }
 }
 
+/// A file of the trial whose directory begins with this number.
+fn read(place: &TestDir, number: &str, file: &str) -> Option<String> {
+    let mut trials = std::fs::read_dir(place.path("out/trials")).ok()?.flatten();
+    let trial = trials.find(|trial| trial.file_name().to_string_lossy().starts_with(number))?;
+    std::fs::read_to_string(trial.path().join(file)).ok()
+}
+
+/// The record of the first trial.
 fn record(place: &TestDir) -> Value {
-    let trial = std::fs::read_dir(place.path("out/trials")).unwrap().next().unwrap().unwrap();
-    serde_json::from_slice(&std::fs::read(trial.path().join("record.json")).unwrap()).unwrap()
+    serde_json::from_str(&read(place, "001-", "record.json").unwrap()).unwrap()
 }
 
 /// A workload, and how it runs.
@@ -370,23 +374,25 @@ fn lost_agent_or_coordinator_ends_the_run_and_leaves_nothing() {
 
 #[test]
 #[needs(NetworkNamespaces, MariaDb)]
-fn degraded_run_goes_on_without_unreachable_and_frozen_hosts() {
+fn degraded_run_goes_on_without_lost_hosts_and_takes_them_back() {
     in_network(|network| {
         let (_server, engine) = mariadb();
         let place = TestDir::new();
         long(&place, "on_lost = \"degraded\"", &engine);
         let toml = std::fs::read_to_string(place.path("fleet.toml")).unwrap();
-        std::fs::write(place.path("fleet.toml"), toml.replace("\"5m\"", "\"12s\"")).unwrap();
+        std::fs::write(place.path("fleet.toml"), toml.replace("\"5m\"", "\"12s\"\nrepeats = 2")).unwrap();
         let mut fleet = Fleet::start(&place, network).in_loop();
         network.cut_off(1);
         kill("-STOP", fleet.agents[2].id());
         let until = Instant::now() + PATIENCE;
-        while fleet.run.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < until, "{}", fleet.words());
+        let record = loop {
+            let record = read(&place, "001-", "record.json").and_then(|text| serde_json::from_str(&text).ok());
+            match record {
+                Some(Value::Object(record)) if record["status"]["state"] == "done" => break record,
+                _ => assert!(Instant::now() < until, "{}", fleet.words()),
+            }
             std::thread::sleep(Duration::from_millis(50));
-        }
-        let record = fleet.record();
-        assert_eq!(record["status"]["state"], "done", "{record}");
+        };
         let hosts = record["hosts"].as_array().unwrap();
         let lost = |rank: usize| hosts[rank]["lost"].as_str().unwrap_or_default().to_owned();
         assert_eq!(lost(0), "");
@@ -399,13 +405,10 @@ fn degraded_run_goes_on_without_unreachable_and_frozen_hosts() {
         };
         assert!(message("host-lost").contains("33% of all, offered no load"), "{warnings:?}");
         assert!(message("not-verified").contains("a client host was lost"), "{warnings:?}");
-        // The frozen agent ends once it goes on: the run has ended meanwhile.
+        // Both take part in the next trial, which waits for all hosts.
+        network.reconnect(1);
         kill("-CONT", fleet.agents[2].id());
-        let until = Instant::now() + PATIENCE;
-        while fleet.agents[2].try_wait().unwrap().is_none() {
-            assert!(Instant::now() < until, "the agent goes on");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        fleet.in_loop_of("002-");
     });
 }
 

@@ -15,7 +15,7 @@ use crate::link::{Link, SILENCE};
 use crate::message::{FromAgent, Hello, HostFacts, ToAgent, VERSION};
 use crate::token::Token;
 
-/// The pause between two attempts to reach the coordinator.
+/// The pause between two attempts to reach the coordinator, or to take part in the next trial.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// The identity of an agent.
@@ -59,7 +59,35 @@ pub enum Incoming {
 /// # Errors
 /// No coordinator; it refuses this agent; a broken connection.
 pub fn dial(agent: &Agent, patience: Duration) -> Result<Dialled, FleetError> {
-    let mut stream = connect(&agent.coordinator, patience)?;
+    let first = introduce(agent, || connect(&agent.coordinator, patience, |_| true))?;
+    first.map_or_else(|| dial_again(agent, patience), link)
+}
+
+/// As [`dial`], after a trial. If no process listens, the run has ended; an unreachable host may come back.
+///
+/// # Errors
+/// As [`dial`].
+pub fn dial_again(agent: &Agent, patience: Duration) -> Result<Dialled, FleetError> {
+    let may_listen = |error: &io::Error| error.kind() != io::ErrorKind::ConnectionRefused;
+    let until = Instant::now() + patience;
+    loop {
+        match introduce(agent, || connect(&agent.coordinator, patience, may_listen)) {
+            Ok(Some(stream)) => return link(stream),
+            Ok(None) => {}
+            // The trial may have ended meanwhile.
+            Err(FleetError::Broken(_)) if Instant::now() < until => {}
+            Err(error) => return Err(error),
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// Introduces an agent to the coordinator. Returns the connection if it is welcome, and `None` if it must dial again.
+fn introduce(
+    agent: &Agent,
+    connect: impl FnOnce() -> Result<TcpStream, FleetError>,
+) -> Result<Option<TcpStream>, FleetError> {
+    let mut stream = connect()?;
     let hello = Hello {
         protocol: VERSION,
         program: agent.program.clone(),
@@ -71,10 +99,14 @@ pub fn dial(agent: &Agent, patience: Duration) -> Result<Dialled, FleetError> {
     frame::write(&mut stream, &FromAgent::Hello(hello), &[]).map_err(FleetError::Broken)?;
     let Frame { head, .. } = frame::read::<ToAgent>(&mut stream, MOST_BYTES).map_err(FleetError::Broken)?;
     match head {
-        ToAgent::Welcome => {}
-        ToAgent::Refused { reason } => return Err(FleetError::Refused(reason)),
-        _ => return Err(FleetError::Broken(io::Error::other("the coordinator did not begin with a welcome"))),
+        ToAgent::Welcome => Ok(Some(stream)),
+        ToAgent::Later => Ok(None),
+        ToAgent::Refused { reason } => Err(FleetError::Refused(reason)),
+        _ => Err(FleetError::Broken(io::Error::other("the coordinator did not begin with a welcome"))),
     }
+}
+
+fn link(stream: TcpStream) -> Result<Dialled, FleetError> {
     let (clock, (send, incoming)) = (MonotonicClock::default(), channel());
     let take = move |link: &Link, frame: Result<Frame<ToAgent>, String>, _: Instant| {
         let incoming = match frame.map(|frame| frame.head) {
@@ -83,7 +115,7 @@ pub fn dial(agent: &Agent, patience: Duration) -> Result<Dialled, FleetError> {
                 let _ = link.send(&FromAgent::Pong { number, at_ns: clock.now_ns() }, &[]);
                 return;
             }
-            Ok(ToAgent::Alive | ToAgent::Welcome) => return,
+            Ok(ToAgent::Alive | ToAgent::Welcome | ToAgent::Later) => return,
             Ok(ToAgent::Request { number, body }) => Incoming::Request(number, body),
             Ok(ToAgent::Bye) => Incoming::Bye,
             Ok(ToAgent::Refused { reason }) => Incoming::Lost(reason),
@@ -95,12 +127,13 @@ pub fn dial(agent: &Agent, patience: Duration) -> Result<Dialled, FleetError> {
     Ok(Dialled { link, clock, incoming })
 }
 
-fn connect(address: &str, patience: Duration) -> Result<TcpStream, FleetError> {
+/// Connects, and tries again after errors that `may_pass`.
+fn connect(address: &str, patience: Duration, may_pass: impl Fn(&io::Error) -> bool) -> Result<TcpStream, FleetError> {
     let until = Instant::now() + patience;
     loop {
         match attempt(address) {
             Ok(stream) => return Ok(stream),
-            Err(_) if Instant::now() + AGAIN < until => std::thread::sleep(AGAIN),
+            Err(error) if may_pass(&error) && Instant::now() + AGAIN < until => std::thread::sleep(AGAIN),
             Err(cause) => return Err(FleetError::Unreachable { address: address.to_owned(), cause }),
         }
     }

@@ -1,11 +1,11 @@
 //! The coordinator's side: gathers the hosts of a trial, measures their clocks, and sends requests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -104,6 +104,9 @@ pub struct Coordinator {
     doorman: Arc<AtomicBool>,
 }
 
+/// The ranks of lost hosts, which may come back for the next trial.
+type Lost = Arc<Mutex<BTreeSet<u32>>>;
+
 impl Coordinator {
     /// Waits until all hosts are there. Hosts that do not belong are refused with the reason.
     ///
@@ -117,7 +120,7 @@ impl Coordinator {
     ) -> Result<Self, FleetError> {
         listener.set_nonblocking(true).map_err(FleetError::io("the fleet's listener"))?;
         let (send, arrivals) = channel();
-        let (mut peers, mut refusals) = (BTreeMap::new(), Vec::new());
+        let (mut peers, mut refusals, lost) = (BTreeMap::new(), Vec::new(), Lost::default());
         let until = Instant::now() + patience;
         while peers.len() < terms.hosts as usize {
             if stop.load(Relaxed) {
@@ -128,7 +131,7 @@ impl Coordinator {
             }
             let Some((mut stream, from)) = accept(&listener) else { continue };
             match introduction(&mut stream, terms, |rank| peers.contains_key(&rank)) {
-                Ok(hello) => match welcome(stream, &hello, send.clone()) {
+                Ok(hello) => match welcome(stream, &hello, send.clone(), lost.clone()) {
                     Ok(peer) => drop(peers.insert(hello.rank, peer)),
                     Err(error) => refusals.push(format!("{from}: {error}")),
                 },
@@ -136,7 +139,7 @@ impl Coordinator {
             }
         }
         let doorman = Arc::new(AtomicBool::new(true));
-        watch_door(listener, terms.clone(), doorman.clone()).map_err(FleetError::io("the fleet's threads"))?;
+        watch_door(listener, terms.clone(), doorman.clone(), lost).map_err(FleetError::io("the fleet's threads"))?;
         let (peers, clock) = (peers.into_values().collect(), MonotonicClock::default());
         Ok(Self { peers, arrivals, clock, next: 0, doorman })
     }
@@ -247,7 +250,7 @@ fn introduction(stream: &mut TcpStream, terms: &Terms, has_rank: impl Fn(u32) ->
     Err(reason)
 }
 
-fn welcome(mut stream: TcpStream, hello: &Hello, send: Sender<Arrival>) -> io::Result<Peer> {
+fn welcome(mut stream: TcpStream, hello: &Hello, send: Sender<Arrival>, lost: Lost) -> io::Result<Peer> {
     let address = stream.peer_addr()?.ip().to_canonical();
     frame::write(&mut stream, &ToAgent::Welcome, &[])?;
     let rank = hello.rank;
@@ -257,7 +260,10 @@ fn welcome(mut stream: TcpStream, hello: &Hello, send: Sender<Arrival>) -> io::R
             Ok(Frame { head: FromAgent::Notice { body }, .. }) => Received::Notice(body),
             Ok(Frame { head: FromAgent::Pong { number, at_ns }, .. }) => Received::Pong(number, at_ns),
             Ok(Frame { head: FromAgent::Alive | FromAgent::Hello(_), .. }) => return,
-            Err(why) => Received::Lost(why),
+            Err(why) => {
+                lost.lock().unwrap_or_else(PoisonError::into_inner).insert(rank);
+                Received::Lost(why)
+            }
         };
         let _ = send.send(Arrival { rank, at, what });
     };
@@ -265,14 +271,16 @@ fn welcome(mut stream: TcpStream, hello: &Hello, send: Sender<Arrival>) -> io::R
     Ok(Peer { link, host: hello.host.clone(), address, clock: ClockOffset::default() })
 }
 
-/// Refuses every host that comes after the trial has begun.
-fn watch_door(listener: TcpListener, terms: Terms, is_open: Arc<AtomicBool>) -> io::Result<()> {
+/// Refuses every host that comes after the trial has begun. A lost one may wait for the next trial.
+fn watch_door(listener: TcpListener, terms: Terms, is_open: Arc<AtomicBool>, lost: Lost) -> io::Result<()> {
     thread("fleet-door", move || {
         while is_open.load(Relaxed) {
             let Some((mut stream, _)) = accept(&listener) else { continue };
             let late = |hello: &Hello| format!("rank {} is too late or a duplicate: the trial has begun", hello.rank);
             if let Ok(hello) = introduction(&mut stream, &terms, |_| false) {
-                let _ = frame::write(&mut stream, &ToAgent::Refused { reason: late(&hello) }, &[]);
+                let is_lost = lost.lock().unwrap_or_else(PoisonError::into_inner).contains(&hello.rank);
+                let refused = ToAgent::Refused { reason: late(&hello) };
+                let _ = frame::write(&mut stream, if is_lost { &ToAgent::Later } else { &refused }, &[]);
             }
         }
     })

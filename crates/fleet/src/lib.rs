@@ -22,7 +22,7 @@ mod link;
 mod message;
 mod token;
 
-pub use agent::{Agent, Dialled, Incoming, dial};
+pub use agent::{Agent, Dialled, Incoming, dial, dial_again};
 pub use clock::{ClockOffset, MonotonicClock};
 pub use coordinator::{Arrival, Coordinator, Peer, Received, Terms};
 pub use error::FleetError;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of this protocol. A coordinator and its agents must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The facts that an agent reports about its host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ pub enum ToAgent {
         /// Why, with a remedy.
         reason: String,
     },
+    /// The trial goes on without this host, which was lost. It takes part in the next one: dial again.
+    Later,
     /// A sign of life.
     Alive,
     /// Asks for the clock.

@@ -132,6 +132,26 @@ fn duplicate_rank_and_late_agent_are_refused() {
 }
 
 #[test]
+fn lost_host_takes_part_in_the_next_trial() {
+    let (listener, mut coordinator, mut agents) = fleet(2);
+    let [first, second] = [0, 1].map(|rank| agent(&listener, rank, 2));
+    drop(agents.remove(1));
+    assert!(matches!(coordinator.receive(Instant::now() + PATIENCE).unwrap().what, Received::Lost(_)));
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| dial_again(&second, PATIENCE).unwrap());
+        // It dials while the trial goes on.
+        std::thread::sleep(Duration::from_millis(300));
+        drop((coordinator, agents));
+        let first = scope.spawn(|| dial_again(&first, PATIENCE).unwrap());
+        let next = gather(&listener, 2, PATIENCE).unwrap();
+        drop((first.join().unwrap(), second.join().unwrap(), next));
+    });
+    drop(listener);
+    let ended = dial_again(&first, Duration::from_secs(3600)).err().unwrap();
+    assert!(matches!(ended, FleetError::Unreachable { .. }), "{ended}");
+}
+
+#[test]
 fn silent_side_is_lost_after_three_seconds() {
     let listener = listener();
     let mut silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -76,6 +76,11 @@ impl Network {
     pub fn cut_off(&self, rank: u32) {
         ip(&format!("link set v{rank} down"));
     }
+
+    /// Takes it up again.
+    pub fn reconnect(&self, rank: u32) {
+        ip(&format!("link set v{rank} up"));
+    }
 }
 
 /// Waits until a process has its own network.

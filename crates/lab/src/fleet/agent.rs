@@ -1,6 +1,8 @@
 //! A client host's side: an agent takes part in one trial after the other until the run has ended.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use rumba_engine_api::engine::{Instance, ProcessLocation};
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::worker::HostShare;
 use rumba_engine_api::workload::{Bound, SCRIPT_TEXT, State, Workload};
-use rumba_fleet::{Agent, Dialled, FleetError, HostFacts, Incoming, MonotonicClock, dial};
+use rumba_fleet::{Agent, Dialled, FleetError, HostFacts, Incoming, MonotonicClock, dial, dial_again};
 use rumba_results::record::TrialPlan;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,8 +57,8 @@ pub fn serve(registry: &Registry, agent: &Agent, patience: Duration, say: &dyn F
         say("takes part in a trial");
         let lost = Participant::new(registry, agent, &dialled).serve();
         drop(dialled);
-        // The next trial welcomes this agent. After the last one, no process listens.
-        dialled = match (dial(agent, Duration::ZERO), lost) {
+        // The next trial welcomes this agent, even if it was lost. After the last one, no process listens.
+        dialled = match (dial_again(agent, patience), lost) {
             (Ok(dialled), _) => dialled,
             (Err(FleetError::Refused(reason)), _) => return Err(FleetError::Refused(reason)),
             (Err(_), None) => return Ok(()),
@@ -144,7 +146,9 @@ impl<'a> Participant<'a> {
         if running.wait(Instant::now() + ENDING) == Waited::AllEnded {
             return running.join();
         }
-        // A client hangs in a call to the server. Its session ends with this process.
+        // A client hangs in a call to the server. Its session ends with this process, which begins again.
+        let program = std::env::current_exe().unwrap_or_else(|_| "rumba".into());
+        let _failed = Command::new(program).args(std::env::args_os().skip(1)).exec();
         // SAFETY: it ends the process, without the handlers of libraries that the client may be in.
         unsafe { libc::_exit(1) }
     }
