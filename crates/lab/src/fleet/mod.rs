@@ -9,7 +9,7 @@
 
 pub mod agent;
 mod clients;
-mod counts;
+pub mod counts;
 mod gate;
 mod hosts;
 mod orders;
