@@ -9,6 +9,7 @@ mod common;
 #[path = "fleet/network.rs"]
 mod network;
 
+use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use network::{COORDINATOR, Network, in_network};
 use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::engine::{BuildSelector, Engine as _};
 use rumba_engine_mongodb::MongoEngine;
+use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::mariadb::{Installed, MariaDb, PROGRAM};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
@@ -446,6 +448,51 @@ fn slurm_starts_the_agents_of_a_run() {
     let mut names: Vec<&str> = hosts.iter().map(|host| host["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["n1", "n2", "n3"]);
+}
+
+/// A run of a script over a server that answers after a fixed time; returns its document.
+fn sysbench(place: &TestDir, words: &[&str]) -> Value {
+    let server = format!("--mysql-socket={}", place.path("s").display());
+    let mut run = place.rumba(&["sysbench", "oltp_read_write", "--tables=2", "--threads=7", "--events=700"]);
+    run.args(["--time=0", "--rand-seed=3", "--histogram", "--report-interval=1", "--report-json=r.json", &server]);
+    let output = with_secrets(run.args(words).arg("run")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn sysbench_on_three_hosts_counts_exactly_as_one_process() {
+    let place = TestDir::new();
+    let delay = Some(Duration::from_millis(1));
+    let config = Config { delay, ..Config::new(Listen::Socket(place.path("s"))) };
+    let _server = NullServer::start(&config).unwrap();
+    let alone = sysbench(&place, &[]);
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
+    let mut agents: Vec<Child> = (0..3)
+        .map(|rank: u32| {
+            let mut command = place.rumba(&["agent", "--size", "3", "--rank", &rank.to_string()]);
+            command.args(["--coordinator", &format!("127.0.0.1:{port}")]);
+            with_secrets(&mut command).spawn().unwrap()
+        })
+        .collect();
+    let fleet = sysbench(&place, &[&format!("--fleet=3@127.0.0.1:{port}")]);
+    for agent in &mut agents {
+        let output = output(agent);
+        assert!(output.status.success() && text(&output).contains("the run has ended"), "{}", text(&output));
+    }
+    for run in [&alone, &fleet] {
+        let total = &run["total"];
+        let histogram = total["histogram"].as_array().unwrap();
+        let in_histogram: u64 = histogram.iter().map(|row| row["count"].as_u64().unwrap()).sum();
+        assert_eq!((&total["events"], in_histogram), (&700.into(), 700), "{total}");
+        // Each event has twenty statements, and no answer comes early.
+        assert!(total["latency_ms"]["min"].as_f64().unwrap() >= 20.0, "{total}");
+    }
+    assert_eq!(alone["total"]["queries"]["total"], 700 * 20);
+    for kind in ["read", "write", "other", "total"] {
+        assert_eq!(alone["total"]["queries"][kind], fleet["total"]["queries"][kind], "{kind}");
+    }
+    assert!(!fleet["intervals"].as_array().unwrap().is_empty(), "{fleet}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use rumba_fleet::{Agent, FleetError, Token};
 use rumba_lab::fleet::agent::{host_facts, serve};
 use rumba_lab::registry::Registry;
 
+use super::sysbench;
 use crate::problem::Problem;
 
 /// Arguments of `agent`.
@@ -28,9 +29,10 @@ after `rumba run`. Three variables say which one it is, and a fourth has the run
   export RUMBA_FLEET_TOKEN=$(openssl rand -hex 32)       the same for the run and all agents
   RUMBA_COORDINATOR=10.0.0.1:7331 RUMBA_RANK=0 RUMBA_SIZE=3 rumba agent
 
-Slurm's SLURM_PROCID and SLURM_NTASKS serve as rank and size. An agent serves all trials of the run
-and ends when no run listens any more. It needs the same build of rumba, and the server's password
-where `rumba run` takes it from. The token and the counts are not encrypted: use a private network.
+Slurm's SLURM_PROCID and SLURM_NTASKS serve as rank and size. An agent serves all trials of the run,
+or one `rumba sysbench --fleet`, and ends when no run listens any more. It needs the same build of
+rumba, and the server's password where the run takes it from. The token and the counts are not
+encrypted: use a private network.
 docs/how-to/clients-on-several-hosts.md has whole examples.
 
 Exit codes: 0 the run has ended; 1 the coordinator was not found or was lost; 2 it refused this agent.")]
@@ -83,7 +85,7 @@ pub fn run(args: &AgentArgs, registry: &Registry) -> super::Result {
     };
     let (host, rank) = (agent.host.name.clone(), agent.rank);
     let say = |words: &str| say!("agent {rank} on {host}: {words}");
-    serve(registry, &agent, args.wait, &say).map_err(|error| problem(&error))?;
+    serve(registry, &agent, args.wait, &say, &sysbench::fleet::serve).map_err(|error| problem(&error))?;
     say("the run has ended");
     Ok(ExitCode::SUCCESS)
 }

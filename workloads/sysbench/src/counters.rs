@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use rumba_engine_api::worker::StatementCounts;
+use serde::{Deserialize, Serialize};
 
 /// The counters, in the order of the numbers that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub struct Counters {
 }
 
 /// How long a client's events took, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTimes {
     /// How many there were.
     pub events: u64,

@@ -47,15 +47,26 @@ pub fn host_facts() -> HostFacts {
     }
 }
 
-/// Takes part in the trials of a run. `patience` is the longest wait for the coordinator at first; `say` shows a line.
+/// Serves the whole run of another program, if the request of this number is its first, else returns `None`. Returns
+/// why the coordinator was lost, if it was.
+pub type OtherProgram<'a> = &'a dyn Fn(&Dialled, HostShare, u64, &Value) -> Option<Option<String>>;
+
+/// Takes part in the trials of a run, or in a run of another program. `patience` is the longest wait for the
+/// coordinator; `say` shows a line.
 ///
 /// # Errors
 /// No coordinator; a refusal; a coordinator that was lost in a trial.
-pub fn serve(registry: &Registry, agent: &Agent, patience: Duration, say: &dyn Fn(&str)) -> Result<(), FleetError> {
+pub fn serve(
+    registry: &Registry,
+    agent: &Agent,
+    patience: Duration,
+    say: &dyn Fn(&str),
+    other: OtherProgram<'_>,
+) -> Result<(), FleetError> {
     let mut dialled = dial(agent, patience)?;
     loop {
         say("takes part in a trial");
-        let lost = Participant::new(registry, agent, &dialled).serve();
+        let lost = Participant::new(registry, agent, &dialled).serve(other);
         drop(dialled);
         // The next trial welcomes this agent, even if it was lost. After the last one, no process listens.
         dialled = match (dial_again(agent, patience), lost) {
@@ -114,13 +125,18 @@ impl<'a> Participant<'a> {
     }
 
     /// Works until the trial ends. Returns why the coordinator was lost, if it was.
-    fn serve(mut self) -> Option<String> {
+    fn serve(mut self, other: OtherProgram<'_>) -> Option<String> {
         let _present = self.roll.clone().enter(ThreadRole::Harness);
         let lost = loop {
             let is_running = self.phase.as_ref().is_some_and(|phase| phase.running.is_some() && !phase.has_ended);
             match self.dialled.receive(if is_running { LOOK } else { IDLE }) {
                 None => {}
                 Some(Incoming::Request(number, body)) => {
+                    if self.trial.is_none()
+                        && let Some(lost) = other(self.dialled, self.share, number, &body)
+                    {
+                        break lost;
+                    }
                     let (body, tail) = match self.handle(body) {
                         Ok((body, tail)) => (Ok(body), tail),
                         Err(error) => (Err(error.to_string()), Vec::new()),

@@ -1,7 +1,9 @@
 //! `rumba sysbench`, or this program under the name `sysbench`: sysbench's own command line.
 
+mod clients;
 mod dry;
 mod ending;
+pub mod fleet;
 mod host;
 mod not_found;
 mod record;
@@ -13,6 +15,7 @@ mod test;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
+use rumba_engine_api::worker::HostShare;
 use rumba_workload_sysbench::ScriptError;
 use rumba_workload_sysbench::built_in_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::cli::command_line::{self, Available, Command, CommandLine, Given, Unknown, Unresolved};
@@ -27,6 +30,8 @@ use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::output;
 use rumba_workload_sysbench::remedy::Ignored;
 
+use fleet::Part;
+use run::Place;
 use test::Test;
 
 /// Prints to standard output. A failed write is noted, see [`output`].
@@ -93,13 +98,19 @@ pub fn requested(mut argv: Vec<String>) -> Option<Vec<String>> {
 /// Runs a command line; its first word is the program's name.
 pub fn main(argv: Vec<String>) -> ExitCode {
     ending::survive_file_size_limit();
-    match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| execute(&line)) {
+    match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| execute(&line, None)) {
         Ok(()) => written(),
         Err(Ended { code, signal, .. }) => {
             signal.into_iter().for_each(ending::die_of);
             ExitCode::from(code)
         }
     }
+}
+
+/// Takes part in a run that another process reports.
+fn take_part(argv: Vec<String>, part: &Part<'_>) -> Result<(), Ended> {
+    let line = command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal))?;
+    execute(&line, Some(part))
 }
 
 /// Success, if all output was written. A reader that has gone (`--help | head`) has read enough.
@@ -113,7 +124,7 @@ fn written() -> ExitCode {
     }
 }
 
-fn execute(line: &CommandLine) -> Result<(), Ended> {
+fn execute(line: &CommandLine, part: Option<&Part<'_>>) -> Result<(), Ended> {
     let mut options = OptionSet::general();
     let mut read = |path: &str| std::fs::read_to_string(path);
     let applied = line.apply(&mut options, &mut read);
@@ -131,7 +142,11 @@ fn execute(line: &CommandLine) -> Result<(), Ended> {
     let environment = std::env::var_os(layout::VARIABLE).map(|name| name.to_string_lossy().into_owned());
     layout::choose(&mut options, program, environment.as_deref()).map_err(|refusal| Ended::refused(&refusal))?;
     // As in sysbench: if a script declares an option under the name of one of these, the run does not use it.
-    let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    let (mut settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    if part.is_some() {
+        // The process of `--fleet` reports.
+        settings.verbosity = settings.verbosity.min(Rank::Warning);
+    }
     // As in sysbench, before anything else and at any verbosity.
     warnings.iter().for_each(|warning| print(&format!("WARNING: {warning}\n")));
     if settings.verbosity >= Rank::Notice {
@@ -139,7 +154,7 @@ fn execute(line: &CommandLine) -> Result<(), Ended> {
     }
     match line.test.as_deref().and_then(BuiltIn::find) {
         Some(built_in) => request_built_in(built_in, line, settings, options, applied.unresolved),
-        None => request_script(line, settings, options, applied.unresolved),
+        None => request_script(line, settings, options, applied.unresolved, part),
     }
 }
 
@@ -162,8 +177,9 @@ fn request_script(
     mut settings: Settings,
     mut options: OptionSet,
     unresolved: Unresolved,
+    part: Option<&Part<'_>>,
 ) -> Result<(), Ended> {
-    let script = script::Script::load(line, &options, &settings)?;
+    let script = script::Script::load(line, &options, &settings, part.map_or(HostShare::ALL, |part| part.share))?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
     resolve(unresolved, &mut options, unknown, &mut |given| script.takes(given))?;
@@ -191,7 +207,17 @@ fn request_script(
             Ok(())
         }
         Command::Own(own) => script.own_command(&own, &settings),
-        Command::Run => run::run(&Test::Script(&script), &settings, &options),
+        Command::Run => {
+            let place = match part {
+                None if settings.fleet.is_some() => Place::Hosts(&line.argv),
+                None => Place::Here,
+                Some(part) => {
+                    settings.report_json = None;
+                    Place::Part(part)
+                }
+            };
+            run::run(&Test::Script(&script), &settings, &options, place)
+        }
     }
 }
 
@@ -209,6 +235,10 @@ fn request_built_in(
     }
     resolve(unresolved, &mut options, Unknown::Refuse, &mut |_| Ok(true))?;
     settings.read_own(&options).map_err(|refusal| Ended::refused(&refusal))?;
+    if settings.fleet.is_some() {
+        let words = format!("--fleet runs scripts, and {} is a built-in test of one host", built_in.name);
+        return Err(Ended::refused(&Refusal::Fatal(words)));
+    }
     let settings = &settings;
     let drivers = host::Drivers::new(&options, settings.verbosity);
     options.unclaimed_words().iter().for_each(|warning| drivers.log(Rank::Warning, warning));
@@ -231,7 +261,12 @@ fn request_built_in(
         }
         Command::Run => {
             let (requested, seed) = (of(purpose)?, script::seed(settings));
-            run::run(&Test::BuiltIn { name: test, test: &requested, seed, drivers: &drivers }, settings, &options)
+            run::run(
+                &Test::BuiltIn { name: test, test: &requested, seed, drivers: &drivers },
+                settings,
+                &options,
+                Place::Here,
+            )
         }
         Command::Help | Command::Own(_) => {
             print(&help::test(test, built_in.options));

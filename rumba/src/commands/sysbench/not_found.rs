@@ -1,15 +1,14 @@
 //! The warning for a run whose statements look for rows by ids that the tables do not have.
 
-use std::sync::Arc;
-
 use rumba_engine_api::error::Result;
 use rumba_workload_sysbench::cli::OptionSet;
 use rumba_workload_sysbench::cli::command_line::short_name;
 use rumba_workload_sysbench::cli::options::Group;
-use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::counters::Counter;
 use rumba_workload_sysbench::gaps::{Ids, grouped};
 use rumba_workload_sysbench::host::Host;
 
+use super::clients::Figures;
 use super::host::Drivers;
 
 /// The clients' statements so far, and how many of them looked for rows and found none.
@@ -21,9 +20,9 @@ pub struct Searches {
 
 impl Searches {
     /// The counts at this moment.
-    pub fn of(clients: &[Arc<Counters>]) -> Self {
-        let statements = clients.iter().map(|client| client.statements().iter().sum::<u64>()).sum();
-        Self { statements, not_found: clients.iter().map(|client| client.not_found()).sum() }
+    pub fn of(figures: &Figures) -> Self {
+        let statements = [Counter::Read, Counter::Write, Counter::Other].map(|of| figures.counters[of as usize]);
+        Self { statements: statements.iter().sum(), not_found: figures.not_found }
     }
 
     /// The counts since an earlier moment.

@@ -1,7 +1,6 @@
 //! The figures of reports: counts of a span and of each client.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rumba_lab::run::buckets;
@@ -9,16 +8,15 @@ use rumba_lab::run::cells::{Counts as SpanCounts, Times};
 use rumba_workload_sysbench::cli::Snapshot;
 use rumba_workload_sysbench::cli::report::{Counts, Latency, Percentile, ThreadTimes};
 use rumba_workload_sysbench::cli::settings::Settings;
-use rumba_workload_sysbench::counters::{COUNTERS, Counter, Counters, EventTimes, total};
+use rumba_workload_sysbench::counters::{Counter, EventTimes};
+
+use super::clients::Figures;
 
 /// The clients' counts and the time at the last report, so that the next report covers what came after.
 /// Each kind of report has its own, because one kind does not reset the other.
 pub struct Since {
     at: Duration,
-    counters: [u64; COUNTERS],
-    times: Vec<EventTimes>,
-    not_found: u64,
-    errors: BTreeMap<String, u64>,
+    figures: Figures,
     /// The events of the span and their times.
     pub span: SpanCounts,
 }
@@ -34,15 +32,13 @@ pub enum Kind {
 
 impl Since {
     /// A start at the present counts, at this time after the start.
-    pub fn now(clients: &[Arc<Counters>], at: Duration) -> Self {
-        Self {
-            at,
-            counters: total(clients.iter().map(Arc::as_ref)),
-            times: clients.iter().map(|client| client.times()).collect(),
-            not_found: clients.iter().map(|client| client.not_found()).sum(),
-            errors: errors(clients),
-            span: SpanCounts::new(1),
-        }
+    pub fn now(figures: Figures, at: Duration) -> Self {
+        Self { at, figures, span: SpanCounts::new(1) }
+    }
+
+    /// Whether clients have counted statements.
+    pub fn has_statements(&self) -> bool {
+        [Counter::Read, Counter::Write, Counter::Other].iter().any(|of| self.figures.counters[*of as usize] > 0)
     }
 
     /// A report of the time since the last one, at `elapsed` after the start. Later events belong to the next report.
@@ -50,21 +46,21 @@ impl Since {
         &mut self,
         kind: Kind,
         settings: &Settings,
-        clients: &[Arc<Counters>],
+        figures: Figures,
         running: u32,
         elapsed: Duration,
     ) -> Snapshot {
-        let now = Self::now(clients, elapsed);
+        let before = std::mem::replace(self, Self::now(figures, elapsed));
+        let (now, earlier) = (&self.figures, &before.figures);
         let threads: Vec<ThreadTimes> = match kind {
             Kind::Intermediate => Vec::new(),
-            Kind::Cumulative => now.times.iter().zip(&self.times).map(|(now, before)| times(*now, *before)).collect(),
+            // Before the first events there are no clients.
+            Kind::Cumulative => {
+                let earlier = earlier.times.iter().copied().chain(std::iter::repeat(EventTimes::default()));
+                now.times.iter().zip(earlier).map(|(now, before)| times(*now, before)).collect()
+            }
         };
-        if kind == Kind::Cumulative {
-            clients.iter().for_each(|client| client.begin_extremes());
-        }
-        let before = std::mem::replace(self, now);
-        let now = &*self;
-        let since = |counter: Counter| now.counters[counter as usize].wrapping_sub(before.counters[counter as usize]);
+        let since = |counter: Counter| now.counters[counter as usize].wrapping_sub(earlier.counters[counter as usize]);
         let response = &before.span.kinds[0].response;
         Snapshot {
             threads_running: running,
@@ -76,7 +72,7 @@ impl Since {
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
                 others: since(Counter::Other),
-                not_found: now.not_found.saturating_sub(before.not_found),
+                not_found: now.not_found.saturating_sub(earlier.not_found),
                 ignored_errors: since(Counter::Error),
                 reconnects: since(Counter::Reconnect),
                 bytes_read: since(Counter::BytesRead),
@@ -88,24 +84,26 @@ impl Since {
             threads,
             unfinished_events: 0,
             statements: None,
-            errors_by_code: difference(&now.errors, &before.errors),
+            errors_by_code: difference(&now.errors, &earlier.errors),
             histogram: if settings.histogram { histogram(settings, response) } else { Vec::new() },
         }
     }
 }
 
 fn times(now: EventTimes, before: EventTimes) -> ThreadTimes {
+    // The counts of a lost host are missing.
     ThreadTimes {
-        events: now.events - before.events,
+        events: now.events.saturating_sub(before.events),
         min_ns: now.min_ns,
         max_ns: now.max_ns,
-        sum_ns: now.sum_ns - before.sum_ns,
+        sum_ns: now.sum_ns.saturating_sub(before.sum_ns),
     }
 }
 
 /// How often each error was counted since then.
 fn difference(now: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let since = |(code, count): (&String, &u64)| (code.clone(), count - before.get(code).copied().unwrap_or(0));
+    let since =
+        |(code, count): (&String, &u64)| (code.clone(), count.saturating_sub(before.get(code).copied().unwrap_or(0)));
     now.iter().map(since).filter(|(_, count)| *count > 0).collect()
 }
 
@@ -126,17 +124,13 @@ fn histogram(settings: &Settings, response: &Times) -> Vec<rumba_workload_sysben
     histogram.buckets().collect()
 }
 
-fn errors(clients: &[Arc<Counters>]) -> BTreeMap<String, u64> {
-    clients.iter().fold(BTreeMap::new(), |mut all, client| {
-        client.errors().into_iter().for_each(|(code, count)| *all.entry(code).or_default() += count);
-        all
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rumba_workload_sysbench::cli::OptionSet;
     use rumba_workload_sysbench::cli::options::Source;
+    use rumba_workload_sysbench::counters::Counters;
 
     use super::*;
 
@@ -157,10 +151,10 @@ mod tests {
     fn script_transactions_are_reported_with_the_events() {
         let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
         let clients = [Arc::<Counters>::default()];
-        let [mut interval, mut all] = [(); 2].map(|()| Since::now(&clients, Duration::ZERO));
+        let [mut interval, mut all] = [(); 2].map(|()| Since::now(Figures::of(&clients), Duration::ZERO));
         events(&clients[0], [&mut interval, &mut all], 3, 5);
         clients[0].count_by(Counter::Transaction, 4);
-        let reported = all.notify(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1));
+        let reported = all.notify(Kind::Cumulative, &settings, Figures::of(&clients), 1, Duration::from_secs(1));
         assert_eq!((reported.counts.events, reported.threads[0].events, reported.latency.avg_ns), (7, 3, 5));
     }
 
@@ -171,9 +165,10 @@ mod tests {
         options.set("percentile", Some("99,50,12.5,100"), Source::CommandLine).unwrap();
         let settings = Settings::read(&mut options).unwrap().0;
         let clients = [Arc::<Counters>::default()];
-        let mut all = Since::now(&clients, Duration::ZERO);
+        let mut all = Since::now(Figures::of(&clients), Duration::ZERO);
         (1..=100).for_each(|ms| all.span.kinds[0].response.add(ms * 1_000_000));
-        let reported = all.notify(Kind::Cumulative, &settings, &clients, 1, Duration::from_secs(1)).percentiles;
+        let reported =
+            all.notify(Kind::Cumulative, &settings, Figures::of(&clients), 1, Duration::from_secs(1)).percentiles;
         let requested: Vec<f64> = reported.iter().map(|of| of.percent).collect();
         assert_eq!(requested, [99.0, 50.0, 12.5, 100.0]);
         for (of, took_ms) in reported.iter().zip([99.0, 50.0, 13.0, 100.0]) {
@@ -188,8 +183,15 @@ mod tests {
         let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
         let clients = [Arc::<Counters>::default()];
         let at = Duration::from_secs;
-        let (mut interval, mut all) = (Since::now(&clients, at(0)), Since::now(&clients, at(0)));
-        let notify = |since: &mut Since, kind, s| since.notify(kind, &settings, &clients, 1, at(s));
+        let (mut interval, mut all) =
+            (Since::now(Figures::of(&clients), at(0)), Since::now(Figures::of(&clients), at(0)));
+        let notify = |since: &mut Since, kind, s| {
+            let reported = since.notify(kind, &settings, Figures::of(&clients), 1, at(s));
+            if kind == Kind::Cumulative {
+                clients[0].begin_extremes();
+            }
+            reported
+        };
         events(&clients[0], [&mut interval, &mut all], 30, 5);
         assert_eq!(notify(&mut interval, Kind::Intermediate, 1).counts.reads, 30);
         events(&clients[0], [&mut interval, &mut all], 10, 4);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::worker::HostShare;
 use rumba_lab::meter::ThreadCpuRegistry;
-use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
+use rumba_lab::run::driver::{Made, Plan, Schedule, Waited};
 use rumba_results::record::QueueKind;
 use rumba_workload_sysbench::cli::OptionSet;
 use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
@@ -16,9 +16,10 @@ use rumba_workload_sysbench::cli::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::output;
-use rumba_workload_sysbench::setup::Events;
 
+use super::clients::{Clients, Figures, Ready};
 use super::ending::{Interrupt, by_closed_output, by_signal};
+use super::fleet::{Hosts, Part, words_for_agents};
 use super::not_found::Searches;
 use super::record::Record;
 use super::reports::{Kind, Since};
@@ -31,10 +32,30 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time that clients get to end after an interrupt.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Where a run's clients are.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// In this process.
+    Here,
+    /// On the hosts of `--fleet`, which get this command line.
+    Hosts(&'a [String]),
+    /// This host has a part of them, and another process reports.
+    Part(&'a Part<'a>),
+}
+
 /// Runs a test's events and reports.
-pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
+pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet, place: Place<'_>) -> Result<(), Ended> {
     let mut record = Record::new(test.name(), settings, options).map_err(|refusal| Ended::refused(&refusal))?;
-    let ready = match begin(test, settings, options, &record) {
+    let ready = match (place, &settings.fleet) {
+        (Place::Part(part), _) => {
+            let ready = begin(test, settings, options, &record, part.share)?;
+            part.run(ready);
+            return Ok(());
+        }
+        (Place::Hosts(argv), Some(_)) => gather(test, settings, argv).map(Prepared::Elsewhere),
+        _ => begin(test, settings, options, &record, HostShare::ALL).map(Box::new).map(Prepared::Here),
+    };
+    let mut ready = match ready {
         Ok(ready) => ready,
         Err(ended) => {
             record.add_failure(&ended.words);
@@ -46,18 +67,19 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     if let Err(error) = interrupt.catch() {
         test.drivers().log(Rank::Warning, &format!("Ctrl-C will not be reported: {error}"));
     }
-    let Ready { made, counters, events, interval, all, searches } = ready;
-    let started = Instant::now();
+    // This leaves out those of `--writes_before`, which look for rows in tables that others fill.
+    let searches = Searches::of(&ready.figures());
+    let (started, clients) = ready.start();
+    // The work of scripts in thread_init counts, as in sysbench.
+    let from_start = || Since::now(Figures::default(), Duration::ZERO);
     let mut run = Run {
         test,
         settings,
         options,
-        counters,
-        events,
-        running: made.start(),
+        clients,
         started,
-        interval,
-        all,
+        interval: from_start(),
+        all: from_start(),
         searches,
         interrupt,
         is_warm: settings.warmup.is_zero(),
@@ -71,50 +93,77 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     run.close(end)
 }
 
-/// Clients that wait for their start, and their counts before they were created.
-struct Ready {
-    made: Made,
-    counters: Vec<Arc<Counters>>,
-    events: Events,
-    interval: Since,
-    all: Since,
-    searches: Searches,
+/// Clients that wait for their start.
+enum Prepared {
+    Here(Box<Ready>),
+    Elsewhere(Hosts),
 }
 
-/// Prepares the events: runs the test's init, makes the clients' shared state, then the clients.
-fn begin(test: &Test<'_>, settings: &Settings, options: &OptionSet, record: &Record) -> Result<Ready, Ended> {
+impl Prepared {
+    fn figures(&mut self) -> Figures {
+        match self {
+            Prepared::Here(ready) => Figures::of(&ready.counters),
+            Prepared::Elsewhere(hosts) => hosts.figures(),
+        }
+    }
+
+    /// Starts them, and returns when.
+    fn start(self) -> (Instant, Box<dyn Clients>) {
+        match self {
+            Prepared::Here(ready) => (Instant::now(), Box::new(ready.start())),
+            Prepared::Elsewhere(mut hosts) => (hosts.start(), Box::new(hosts)),
+        }
+    }
+}
+
+/// Prepares the events on the hosts of `--fleet`.
+fn gather(test: &Test<'_>, settings: &Settings, argv: &[String]) -> Result<Hosts, Ended> {
+    let Some(place) = &settings.fleet else { return Err(Ended::after(1, "")) };
+    let drivers = test.drivers();
+    test.init()?;
+    drivers.report(&report::running_with(settings));
+    drivers.report(report::INITIALIZING);
+    let seed = settings.random.seed.is_none().then(|| test.seed());
+    let hosts = Hosts::gather(place, &words_for_agents(argv, seed))?;
+    drivers.report(report::THREADS_STARTED);
+    Ok(hosts)
+}
+
+/// Prepares the events: runs the test's init, makes the clients' shared state, then this host's clients.
+fn begin(
+    test: &Test<'_>,
+    settings: &Settings,
+    options: &OptionSet,
+    record: &Record,
+    share: HostShare,
+) -> Result<Ready, Ended> {
     let drivers = test.drivers();
     test.init()?;
     drivers.report(&report::running_with(settings));
     drivers.report(&test.mode_text());
-    let counters: Vec<Arc<Counters>> = (0..settings.threads).map(|_| Arc::default()).collect();
-    let (make, events) = test.maker(&counters)?;
+    let counters: Vec<Arc<Counters>> = (0..share.count(settings.threads)).map(|_| Arc::default()).collect();
+    let (make, events) = test.maker(&counters, share)?;
     events.count(settings.warmup.is_zero());
     drivers.report(report::INITIALIZING);
     let schedule = match settings.rate_per_s {
         Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
         None => Schedule::closed(test.seed()),
     };
-    let plan =
-        Plan { clients: settings.threads, share: HostShare::ALL, kinds: 1, schedule, driving: test.driving(settings) };
-    // The work of scripts in thread_init counts, as in sysbench.
-    let from_now = || Since::now(&counters, Duration::ZERO);
-    let (interval, all) = (from_now(), from_now());
+    let driving = test.driving(settings, share.count(settings.threads));
+    let plan = Plan { clients: settings.threads, share, kinds: 1, schedule, driving };
     // A fixed number of initial writes takes as long as it takes, so there is no timeout.
     let is_long = options.double("writes-before") > 0.0;
     let timeout = if is_long { Duration::ZERO } else { settings.thread_init_timeout };
     drivers.begin_clients();
     let watch = watch_init(timeout, drivers.connect_failed(), record.clone());
     let made = Made::new(&plan, &make, &ThreadCpuRegistry::new()).map_err(|error| {
-        let ended = drivers.client_failed(&error, &test.lack(settings.threads));
+        let ended = drivers.client_failed(&error, &test.lack(share.count(settings.threads)));
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
     drop(watch);
     drivers.report(report::THREADS_STARTED);
-    // This leaves out those of `--writes_before`, which look for rows in tables that others fill.
-    let searches = Searches::of(&counters);
-    Ok(Ready { made, counters, events, interval, all, searches })
+    Ok(Ready { made, counters, events, has_rate: settings.rate_per_s.is_some() })
 }
 
 /// Ends the program when clients are not ready in time, because nothing else would end a script that hangs. The
@@ -143,9 +192,7 @@ struct Run<'a> {
     test: &'a Test<'a>,
     settings: &'a Settings,
     options: &'a OptionSet,
-    counters: Vec<Arc<Counters>>,
-    events: Events,
-    running: Running,
+    clients: Box<dyn Clients>,
     started: Instant,
     interval: Since,
     all: Since,
@@ -239,27 +286,27 @@ impl Run<'_> {
 
     /// Makes the clients end on their own, because this thread may be in a script's hook then. Clients with a rate wait
     /// for arrivals after the end, and would be gone before it.
-    fn limit(&self) {
+    fn limit(&mut self) {
         if let (Some(time), None) = (self.settings.time, self.settings.rate_per_s) {
-            self.running.end_by(self.started + time);
+            self.clients.end_by(self.started + time);
         }
     }
 
     /// The time since the start, up to the end of the last client.
     fn elapsed(&self) -> Duration {
-        self.running.ended_at().unwrap_or_else(Instant::now).saturating_duration_since(self.started)
+        self.clients.ended_at().unwrap_or_else(Instant::now).saturating_duration_since(self.started)
     }
 
     /// Waits; returns how the clients ended, if they did.
     fn wait(&mut self, until: Instant) -> Option<End> {
         loop {
             let next = until.min(Instant::now() + LOOK);
-            if self.running.wait(next) == Waited::AllEnded {
+            if self.clients.wait(next) == Waited::AllEnded {
                 return Some(End::ByThemselves);
             }
             if let Some(end) = self.interrupted() {
-                self.running.stop();
-                self.running.wait(Instant::now() + GRACE);
+                self.clients.stop();
+                self.clients.wait(Instant::now() + GRACE);
                 return Some(end);
             }
             if next >= until {
@@ -286,18 +333,18 @@ impl Run<'_> {
 
     /// The `--rate` events that have arrived and are not begun, counted only up to a full queue.
     fn waiting(&self) -> u64 {
-        self.running.waiting(QUEUE_EVENTS + 1)
+        self.clients.waiting(QUEUE_EVENTS + 1)
     }
 
     /// The waiting and the active events, with `--rate`.
     fn queue(&self) -> Option<Queue> {
         self.settings.rate_per_s?;
-        Some(Queue { length: self.waiting(), concurrency: self.running.inside() as u64 })
+        Some(Queue { length: self.waiting(), concurrency: self.clients.inside() as u64 })
     }
 
     /// Ends the measured time: active events complete if they do so in time; waiting events are not begun.
     fn finish(&mut self) -> End {
-        self.running.stop();
+        self.clients.stop();
         self.is_over = true;
         let until = match self.settings.forced_shutdown {
             Some(grace) => Instant::now() + grace,
@@ -308,26 +355,19 @@ impl Run<'_> {
 
     /// Ends the warmup; none of its events count.
     fn warmed_up(&mut self) {
-        if self.settings.rate_per_s.is_some() {
-            self.running.forget_waiting();
-        }
-        self.running.collect();
-        // After the collection: events that end in between are reported in addition to the requested number, so none is
-        // lost.
-        self.events.count(true);
-        self.counters.iter().for_each(|client| client.begin_extremes());
+        self.clients.end_warmup();
         let _ = self.test.drivers().statement_times();
         self.started = Instant::now();
         self.is_warm = true;
-        let from_now = || Since::now(&self.counters, Duration::ZERO);
-        (self.interval, self.all) = (from_now(), from_now());
-        self.searches = Searches::of(&self.counters);
+        let figures = self.clients.figures();
+        self.searches = Searches::of(&figures);
+        (self.interval, self.all) = (Since::now(figures.clone(), Duration::ZERO), Since::now(figures, Duration::ZERO));
         self.limit();
     }
 
     /// Takes the counts since the last time.
     fn collect(&mut self) {
-        let counts = self.running.collect();
+        let counts = self.clients.collect();
         self.interval.span.merge(&counts);
         self.all.span.merge(&counts);
     }
@@ -335,15 +375,16 @@ impl Run<'_> {
     /// Statements are reported once a driver is requested, even before the first statement, and if a script counts
     /// them.
     fn subject(&self) -> Subject {
-        let are_counted = || self.counters.iter().any(|client| client.statements().iter().any(|&count| count > 0));
+        let are_counted = || self.interval.has_statements() || self.all.has_statements();
         if self.test.drivers().are_requested_for() || are_counted() { Subject::Sql } else { Subject::Other }
     }
 
     fn report_interval(&mut self) {
         self.collect();
-        let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
+        let (elapsed, running) = (self.elapsed(), self.clients.active() as u32);
         let queue = self.queue();
-        let reported = self.interval.notify(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
+        let figures = self.clients.figures();
+        let reported = self.interval.notify(Kind::Intermediate, self.settings, figures, running, elapsed);
         let snapshot = Snapshot { queue, ..reported };
         self.record.document.add_interval(&snapshot);
         if !self.test.hook("report_intermediate", &stat(&snapshot)) {
@@ -362,8 +403,10 @@ impl Run<'_> {
 
     /// A snapshot since the last checkpoint, or since the start.
     fn cumulative(&mut self, unfinished: u32) -> Snapshot {
-        let (elapsed, running) = (self.elapsed(), self.running.active() as u32);
-        let mut snapshot = self.all.notify(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
+        let (elapsed, running) = (self.elapsed(), self.clients.active() as u32);
+        let figures = self.clients.figures();
+        self.clients.begin_extremes();
+        let mut snapshot = self.all.notify(Kind::Cumulative, self.settings, figures, running, elapsed);
         snapshot.unfinished_events = unfinished;
         snapshot.statements = self.test.drivers().statement_times();
         snapshot
@@ -383,7 +426,7 @@ impl Run<'_> {
     /// Says once why statements found no row. It asks the database, so it does not delay an end by force.
     fn warn_of_rows_not_found(&mut self) {
         let drivers = self.test.drivers();
-        let searches = Searches::of(&self.counters).since(self.searches);
+        let searches = Searches::of(&self.clients.figures()).since(self.searches);
         if let Some(words) = searches.warning(self.test.name(), self.options, drivers) {
             drivers.log(Rank::Warning, &words);
             self.record.document.add_warning(&words);
@@ -394,7 +437,7 @@ impl Run<'_> {
     fn close(mut self, end: End) -> Result<(), Ended> {
         let failed = self.failed(end);
         let unfinished = self.count_the_rest(end);
-        let is_broken = self.running.failure().is_some() || end == End::QueueFull;
+        let is_broken = self.clients.failure().is_some() || end == End::QueueFull;
         if !is_broken && !self.is_warm {
             // The run ended before the warmup did.
             self.warmed_up();
@@ -414,10 +457,10 @@ impl Run<'_> {
         for words in failed.iter().map(|ended| ended.words.as_str()).chain(of_threads) {
             self.record.add_failure(words);
         }
-        let is_done = self.running.active() == 0 && matches!(end, End::ByThemselves | End::QueueFull);
+        let is_done = self.clients.active() == 0 && matches!(end, End::ByThemselves | End::QueueFull);
         if is_done {
             self.record.write_ahead();
-            self.running.join();
+            self.clients.join();
             // As with `thread_done`: the error is recorded, and the measurements stay.
             if let Err(ended) = self.test.done() {
                 self.record.add_failure(&ended.words);
@@ -435,7 +478,7 @@ impl Run<'_> {
             End::Interrupted(signal) => Some(by_signal(signal)),
             End::OutputClosed => Some(by_closed_output()),
         };
-        let of_client = self.running.failure().map(|error| self.test.drivers().client_failed(error, ""));
+        let of_client = self.clients.failure().map(|error| self.test.drivers().client_failed(error, ""));
         of_client.or(of_run)
     }
 
@@ -445,10 +488,10 @@ impl Run<'_> {
             self.collect();
             return 0;
         }
-        let (counts, censored) = self.running.cut();
+        let (counts, open) = self.clients.cut();
         self.interval.span.merge(&counts);
         self.all.span.merge(&counts);
-        u32::try_from(censored.open.len()).unwrap_or(u32::MAX)
+        open
     }
 
     /// Whether there are events to report: a run that fails at once has none.

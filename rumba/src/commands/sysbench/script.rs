@@ -42,7 +42,7 @@ pub struct Script {
 impl Script {
     /// Loads the script that the command line names, or that standard input holds. Loading may run anything: the script
     /// may connect and draw random numbers.
-    pub fn load(line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
+    pub fn load(line: &CommandLine, options: &OptionSet, settings: &Settings, share: HostShare) -> Result<Self, Ended> {
         let drivers = Arc::new(Drivers::new(options, settings.verbosity));
         let script = match &line.test {
             Some(name) if !line.reads_stdin() => setup::Script::Named(name.clone()),
@@ -61,8 +61,8 @@ impl Script {
             host: drivers.clone(),
             seed,
             shapes: settings.random.shapes,
-            unique: Unique::new(seed),
-            events: Events::at_most(settings.events.unwrap_or(0)),
+            unique: Unique::of_host(seed, share),
+            events: Events::at_most(settings.events.map_or(0, |events| share_of(events, share))),
         });
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| Ended::script(&error))?;
         Ok(Self { setup, drivers, main, declares: line.reads_stdin() })
@@ -160,6 +160,11 @@ impl Script {
         running.join();
         failure.map_or(Ok(()), |error| Err(self.drivers.client_failed(&error, "")))
     }
+}
+
+/// A host's share of the events.
+fn share_of(events: u64, HostShare { host, hosts }: HostShare) -> u64 {
+    events.saturating_sub(host.into()).div_ceil(hosts.into())
 }
 
 /// The options' values, as the script finds them.

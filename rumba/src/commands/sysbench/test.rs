@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rumba_engine_api::engine::ProcessLocation;
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{Client, ClientAddress, Pace};
+use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Pace};
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::Make;
 use rumba_results::record::DriverKind;
@@ -94,10 +94,9 @@ impl Test<'_> {
         }
     }
 
-    /// The driver of the clients. Clients without a server block, so each has its own thread.
-    pub fn driving(&self, settings: &Settings) -> Driving {
-        let (clients, requested) = (settings.threads, settings.client_driver);
-        let requested = match requested {
+    /// The driver of this many clients. Clients without a server block, so each has its own thread.
+    pub fn driving(&self, settings: &Settings, clients: u32) -> Driving {
+        let requested = match settings.client_driver {
             ClientDriver::Auto => DriverKind::Auto,
             ClientDriver::Threads => DriverKind::Threads,
             ClientDriver::Loops => DriverKind::Loops,
@@ -112,16 +111,16 @@ impl Test<'_> {
         }
     }
 
-    /// Creates the clients' shared state, then the factory of clients with their counters. Also returns how many events
-    /// they have.
-    pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<(Make, Events), Ended> {
+    /// Creates the clients' shared state, then the factory of a host's clients with their counters. Also returns how
+    /// many events they have.
+    pub fn maker(&self, counters: &[Arc<Counters>], share: HostShare) -> Result<(Make, Events), Ended> {
         let counters = counters.to_vec();
         match self {
             Test::Script(script) => {
                 let (setup, drivers) = (script.setup.clone(), script.drivers.clone());
                 let events = setup.events.clone();
                 let make: Make = Arc::new(move |ClientAddress { client, .. }| {
-                    let client = ScriptClient::new(&setup, client, counters[client as usize].clone())?;
+                    let client = ScriptClient::new(&setup, client, counters[share.own(client) as usize].clone())?;
                     Ok(Box::new(PassedOver { client, drivers: drivers.clone() }) as Box<dyn Client>)
                 });
                 Ok((make, events))

@@ -116,6 +116,7 @@ pub static RUMBA: &[OptionInfo] = &[
         Some("auto"),
         "how the clients of a server run: {auto, threads, loops}; loops use the least CPU per query",
     ),
+    own("fleet", Text, None, "HOSTS@ADDRESS: run the threads on that many hosts, each with `rumba agent`"),
     own(
         "latency-max",
         Int,

@@ -22,6 +22,8 @@ use crate::cli::options::{OptionSet, OptionValue, Source};
 use crate::cli::refusal::Refusal;
 use crate::cli::report::Layout;
 
+/// The default port of `--fleet`, as in experiments.
+const FLEET_PORT: u16 = 7331;
 /// The maximum number of checkpoints.
 const MOST_CHECKPOINTS: usize = 256;
 
@@ -71,6 +73,19 @@ pub struct Settings {
     pub report_json: Option<PathBuf>,
     /// The driver of a server's clients.
     pub client_driver: ClientDriver,
+    /// The hosts of the clients, if they are not in this process.
+    pub fleet: Option<FleetPlace>,
+}
+
+/// Several client hosts, and the address by which they reach this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetPlace {
+    /// Their number.
+    pub hosts: u32,
+    /// This host's address.
+    pub address: String,
+    /// The port to listen on.
+    pub port: u16,
 }
 
 /// The driver of clients that wait for a server.
@@ -144,6 +159,7 @@ impl Settings {
             layout: Layout::default(),
             report_json: None,
             client_driver: ClientDriver::Auto,
+            fleet: None,
         };
         Ok((settings, warnings))
     }
@@ -159,7 +175,32 @@ impl Settings {
         self.layout = layout(options)?;
         self.report_json = options.text("report-json").map(PathBuf::from);
         self.client_driver = client_driver(options)?;
+        self.fleet = options.text("fleet").map(|text| self.fleet(text)).transpose()?;
         Ok(())
+    }
+
+    /// Reads `3@10.0.0.1` or `3@10.0.0.1:7331`. Every host has at least one client and one event.
+    fn fleet(&self, text: &str) -> Result<FleetPlace, Refusal> {
+        let place = text.split_once('@').and_then(|(hosts, address)| {
+            let (address, port) = match address.rsplit_once(':') {
+                Some((address, port)) if !address.contains(':') => (address, port.parse().ok()?),
+                _ => (address, FLEET_PORT),
+            };
+            Some(FleetPlace { hosts: hosts.parse().ok()?, address: address.to_owned(), port })
+        });
+        let least = u64::from(self.threads).min(self.events.unwrap_or(u64::MAX));
+        match place.filter(|place| (1..=1024).contains(&place.hosts) && !place.address.is_empty()) {
+            None => {
+                let form = "it is HOSTS@ADDRESS or HOSTS@ADDRESS:PORT, as in 3@10.0.0.1, with 1 to 1024 hosts";
+                Err(Refusal::fatal(format!("Invalid value for --fleet: '{text}'; {form}")))
+            }
+            Some(place) if u64::from(place.hosts) > least => {
+                let words =
+                    format!("--fleet has {} hosts: --threads and --events must be at least as many", place.hosts);
+                Err(Refusal::fatal(words))
+            }
+            Some(place) => Ok(place),
+        }
     }
 
     /// A histogram of latencies up to the requested maximum.
