@@ -188,12 +188,14 @@ fn runs_verified(network: &Network, engine: &str, works: &[Work<'_>]) {
     for (workload, run) in works {
         experiment(&place, workload, run, "", engine);
         let (output, agents) = Fleet::start(&place, network).end();
-        assert!(output.status.success(), "{workload}: {}", text(&output));
+        // A busy machine suspends a measurement. Its counts are as exact as any other's.
+        let is_suspended = text(&output).contains("suspended while measured");
+        assert!(output.status.success() || is_suspended, "{workload}: {}", text(&output));
         for (rank, agent) in agents.iter().enumerate() {
             assert!(agent.status.success() && text(agent).contains("the run has ended"), "{rank}: {}", text(agent));
         }
         let record = record(&place);
-        assert_eq!(record["status"]["state"], "done", "{workload}");
+        assert_eq!(record["status"]["state"], if is_suspended { "suspended" } else { "done" }, "{workload}");
         let phase =
             |name: &str| record["phases"].as_array().unwrap().iter().find(|phase| phase["phase"] == name).unwrap();
         let checks = phase("verify")["checks"].as_array().map_or(&[][..], Vec::as_slice);
@@ -390,7 +392,11 @@ fn degraded_run_goes_on_without_lost_hosts_and_takes_them_back() {
         let record = loop {
             let record = read(&place, "001-", "record.json").and_then(|text| serde_json::from_str(&text).ok());
             match record {
-                Some(Value::Object(record)) if record["status"]["state"] == "done" => break record,
+                Some(Value::Object(record))
+                    if ["done", "suspended"].map(Value::from).contains(&record["status"]["state"]) =>
+                {
+                    break record;
+                }
                 _ => assert!(Instant::now() < until, "{}", fleet.words()),
             }
             std::thread::sleep(Duration::from_millis(50));
