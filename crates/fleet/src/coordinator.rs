@@ -300,6 +300,6 @@ fn incomplete(terms: &Terms, peers: &BTreeMap<u32, Peer>, refusals: &[String], p
         let named: Vec<&str> = refusals.iter().take(NAMED).map(String::as_str).collect();
         words += &format!("; refused: {}", named.join("; "));
     }
-    words += "; start `rumba agent` on each host, or raise fleet.wait";
+    words += "; start `rumba agent` on each host (`fleet.wait` of an experiment allows more time)";
     FleetError::Incomplete(words)
 }
