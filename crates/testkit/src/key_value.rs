@@ -56,6 +56,47 @@ pub fn scan(session: &mut dyn KvSession, space: SpaceId, from: &[u8], to: &[u8],
     rows
 }
 
+/// An instance in a directory of its own, with [`SPACES`].
+pub struct Database {
+    /// The instance.
+    pub instance: Box<dyn Instance>,
+    /// Its directory.
+    pub dir: TempDir,
+}
+
+impl Database {
+    /// Opens a new one.
+    pub fn open(engine: &dyn Engine, config: &EngineConfig) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        engine.check(config).expect("a valid configuration");
+        let instance = engine.open(dir.path(), config, Schema::KeyValue(&SPACES)).expect("to open");
+        Self { instance, dir }
+    }
+
+    /// A session.
+    pub fn session(&self) -> Box<dyn KvSession> {
+        session(&*self.instance)
+    }
+
+    /// The value of a counter.
+    pub fn counter(&self, name: &str) -> f64 {
+        let counters = self.instance.counters();
+        counters.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name} in {counters:?}")).value
+    }
+}
+
+/// Loads rows `key 00000000`, … in batches, with values that compress well.
+pub fn load(session: &mut dyn KvSession, rows: usize) {
+    let mut batch = Batch::default();
+    for row in 0..rows {
+        batch.push(0, format!("key {row:08}").as_bytes(), format!("value {row:08} ").repeat(16).as_bytes());
+        if batch.len() == 1000 || row + 1 == rows {
+            session.load(&batch).expect("to load");
+            batch.clear();
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Call {
     Get(SpaceId, Vec<u8>),

@@ -21,7 +21,7 @@ fn a_library_that_is_not_there_is_named_with_what_to_do() {
     assert!(missing("/nowhere/libtokufractaltree.so").contains("/nowhere/libtokufractaltree.so"));
     let config = EngineConfig { library: Some("/nowhere/lib.so".into()), ..config(Durability::None, &[]) };
     FractalTree.check(&config).unwrap();
-    let error = FractalTree.open(Path::new("/nowhere"), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    let error = FractalTree.open(Path::new("/nowhere"), &config, Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("RUMBA_FRACTAL_TREE"), "{error}");
 }
 
@@ -55,12 +55,12 @@ fn the_library_that_is_named_says_what_it_is() {
 fn what_is_no_database_is_not_made_one() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
-    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("tokudb.environment is missing"), "{error}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     let config = EngineConfig { durability: Durability::None, ..config };
     assert!(!FractalTree.reopens(&config));
-    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("without a log"), "{error}");
 }
 
@@ -69,7 +69,7 @@ fn what_is_no_database_is_not_made_one() {
 #[needs(ExternalLibrary(LIBRARY))]
 fn missing_or_used_directory_is_an_error_without_damage() {
     let config = config(Durability::NoSync, &[]);
-    let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(SPACES));
+    let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(&SPACES));
     let error = open(Path::new("/nowhere/at/all")).err().unwrap();
     assert!(error.to_string().contains("DB_ENV->open"), "{error}");
     let dir = tempfile::tempdir().unwrap();

@@ -9,10 +9,10 @@ use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_testkit::key_value;
 
-use crate::{Database, config, get, put};
+use crate::{Database, config, get, open, put, usual};
 
 fn impatient() -> Database {
-    Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(20))]))
+    open(&config(Durability::None, &[("lock_timeout", Value::Int(20))]))
 }
 
 fn is_conflict<T>(result: Result<T>) -> bool {
@@ -51,7 +51,7 @@ fn write_or_update_read_lock_conflicts_after_timeout() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn a_deadlock_is_a_conflict_at_once() {
-    let database = Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
+    let database = open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
     let (mut one, mut two) = (database.session(), database.session());
     one.begin().unwrap();
     two.begin().unwrap();
@@ -108,7 +108,7 @@ fn reads_do_not_block_and_see_their_begin_snapshot() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn a_load_is_one_transaction() {
-    let database = Database::usual();
+    let database = usual();
     let mut session = database.session();
     let mut batch = Batch::default();
     (0..100u8).for_each(|row| batch.push(usize::from(row % 2), &[row], b"loaded"));

@@ -21,7 +21,7 @@ fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
     crash::kill("crash::count_until_killed", dir.path(), &config, Death::AfterTheLast);
-    let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).unwrap();
+    let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
     let mut session = key_value::session(&*instance);
     let count = key_value::get(&mut *session, 1, b"count").unwrap();
     assert_eq!(count, ROWS.to_le_bytes());
@@ -33,7 +33,7 @@ fn messages_are_neither_lost_nor_sent_twice_by_a_kill() {
 #[ignore = "run by the test above in a separate process"]
 fn count_until_killed() {
     let Some(writer) = Writer::requested() else { return };
-    let instance = FractalTree.open(&writer.dir, &writer.config, Schema::KeyValue(SPACES)).unwrap();
+    let instance = FractalTree.open(&writer.dir, &writer.config, Schema::KeyValue(&SPACES)).unwrap();
     let mut session = key_value::session(&*instance);
     let mut delta = Delta::default();
     delta.begin(Some(&1u64.to_le_bytes()));

@@ -31,6 +31,6 @@ fn fill_the_directory_of_the_environment() {
         let mut config = config(durability, &settings);
         config.cache = 8 << 20;
         config.compression = Some("none".to_owned());
-        FractalTree.open(dir, &config, Schema::KeyValue(SPACES)).unwrap()
+        FractalTree.open(dir, &config, Schema::KeyValue(&SPACES)).unwrap()
     });
 }

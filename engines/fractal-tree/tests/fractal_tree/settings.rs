@@ -4,12 +4,12 @@ use rumba_engine_api::engine::Durability;
 use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 
-use crate::{Database, config};
+use crate::{config, open};
 
 fn in_force(compression: Option<&str>, settings: &[(&str, Value)]) -> Vec<(String, String)> {
     let mut config = config(Durability::NoSync, settings);
     config.compression = compression.map(str::to_owned);
-    Database::open(&config).instance.effective_settings()
+    open(&config).instance.effective_settings()
 }
 
 /// Each with its default, another value, and how the library writes that.

@@ -5,7 +5,7 @@ use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
 use rumba_testkit::key_value;
 
-use crate::{Database, SPACES, config, load, small_nodes};
+use crate::{Database, SPACES, config, load, open, small_nodes, usual};
 
 fn debt(database: &Database) -> f64 {
     let debt: Vec<Gauge> = database.instance.debt();
@@ -24,7 +24,7 @@ fn rewrite(database: &Database) {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
-    let database = Database::open(&config(Durability::None, &small_nodes()));
+    let database = open(&config(Durability::None, &small_nodes()));
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
     let before = database.counter("written_checkpoint_bytes");
@@ -46,10 +46,10 @@ fn drain_writes_a_checkpoint_and_leaves_buffered_messages() {
 #[needs(ExternalLibrary(LIBRARY))]
 fn reopened_data_reports_pending_messages_as_unknown() {
     let config = config(Durability::NoSync, &small_nodes());
-    let Database { instance, dir } = Database::open(&config);
+    let Database { instance, dir } = open(&config);
     load(&mut *key_value::session(&*instance), 20_000);
     instance.close().unwrap();
-    let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).unwrap();
+    let instance = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
     let database = Database { instance, dir };
     let reported = || database.instance.debt().into_iter().map(|gauge| gauge.name).collect::<Vec<_>>();
     assert_eq!(reported(), ["writing_bytes", "checkpoint_age_changes"]);
@@ -69,7 +69,7 @@ fn reopened_data_reports_pending_messages_as_unknown() {
 fn with_hot_optimize_a_drain_brings_them_down() {
     let [page, part] = small_nodes();
     let settings = [page, part, ("hot_optimize", Value::Bool(true))];
-    let database = Database::open(&config(Durability::None, &settings));
+    let database = open(&config(Durability::None, &settings));
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
     rewrite(&database);
@@ -84,7 +84,7 @@ fn with_hot_optimize_a_drain_brings_them_down() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn log_writes_are_identified_and_counted() {
-    let database = Database::usual();
+    let database = usual();
     let mut session = database.session();
     load(&mut *session, 2000);
     let files = std::fs::read_dir(database.dir.path()).unwrap().map(|entry| entry.unwrap().path());

@@ -6,7 +6,7 @@ use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_testkit::{allocations, key_value};
 
-use crate::{Database, config, load, put, small_nodes};
+use crate::{config, load, open, put, small_nodes, usual};
 
 fn adds_one() -> Delta {
     let mut delta = Delta::default();
@@ -18,7 +18,7 @@ fn adds_one() -> Delta {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn upsert_is_applied_on_read_and_rolled_back() {
-    let database = Database::usual();
+    let database = usual();
     let mut session = database.session();
     let delta = adds_one();
     let mut send = |commits: bool| {
@@ -47,7 +47,7 @@ fn upsert_is_applied_on_read_and_rolled_back() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn upsert_without_default_ignores_an_absent_row() {
-    let database = Database::usual();
+    let database = usual();
     let mut session = database.session();
     let mut delta = Delta::default();
     delta.begin(None);
@@ -63,7 +63,7 @@ fn upsert_without_default_ignores_an_absent_row() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
-    let database = Database::open(&config(Durability::None, &small_nodes()));
+    let database = open(&config(Durability::None, &small_nodes()));
     let mut session = database.session();
     load(&mut *session, 20_000);
     let key = |row: u64| format!("key {:08}", row * 7919 % 20_000);
@@ -98,7 +98,7 @@ fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn a_setting_turns_them_off() {
-    let database = Database::open(&config(Durability::NoSync, &[("upserts", Value::Bool(false))]));
+    let database = open(&config(Durability::NoSync, &[("upserts", Value::Bool(false))]));
     let mut session = database.session();
     session.begin().unwrap();
     assert!(!session.update(1, b"count", &adds_one()).unwrap());

@@ -27,7 +27,7 @@ fn a_missing_library_names_the_command_that_installs_it() {
 
     let config = EngineConfig { library: Some(path.to_owned()), ..config() };
     let dir = tempfile::tempdir().unwrap();
-    let error = WiredTiger.open(dir.path(), &config, Schema::KeyValue(SPACES)).err().unwrap().to_string();
+    let error = WiredTiger.open(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
     assert!(error.contains("apt-get install libwiredtiger0"), "{error}");
     assert!(crate::files(dir.path()).is_empty());
 }

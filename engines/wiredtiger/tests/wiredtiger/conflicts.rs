@@ -3,7 +3,7 @@
 use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession};
 
-use crate::{Database, config, get, put};
+use crate::{config, get, open, put};
 
 fn is_conflict<T>(result: Result<T>) -> bool {
     result.is_err_and(|error| error.is_conflict())
@@ -11,7 +11,7 @@ fn is_conflict<T>(result: Result<T>) -> bool {
 
 #[test]
 fn a_second_writer_of_a_row_gets_a_conflict() {
-    let database = Database::open(&config());
+    let database = open(&config());
     let (mut one, mut two) = (database.session(), database.session());
     put(&mut *one, b"a", b"0");
     one.begin().unwrap();
@@ -35,7 +35,7 @@ fn of_two_that_read_a_row_for_update_one_fails() {
     for (first_commits_before, write) in
         [false, true].into_iter().flat_map(|before| writes.map(|write| (before, write)))
     {
-        let database = Database::open(&config());
+        let database = open(&config());
         let (mut one, mut two) = (database.session(), database.session());
         put(&mut *one, b"a", b"0");
         let mut value = Vec::new();
@@ -58,7 +58,7 @@ fn of_two_that_read_a_row_for_update_one_fails() {
 /// A write must be based on the row's latest version, not on the snapshot's.
 #[test]
 fn write_after_a_stale_read_for_update_conflicts() {
-    let database = Database::open(&config());
+    let database = open(&config());
     let (mut one, mut two) = (database.session(), database.session());
     put(&mut *one, b"a", b"0");
     let mut value = Vec::new();
@@ -81,7 +81,7 @@ fn write_after_a_stale_read_for_update_conflicts() {
 #[test]
 fn of_two_inserts_of_an_absent_key_one_fails() {
     for first_commits_before in [false, true] {
-        let database = Database::open(&config());
+        let database = open(&config());
         let (mut one, mut two) = (database.session(), database.session());
         let mut value = Vec::new();
         one.begin().unwrap();
@@ -104,7 +104,7 @@ fn of_two_inserts_of_an_absent_key_one_fails() {
 /// The same after the page has left the cache and come back, when the newer version is known only from storage.
 #[test]
 fn a_snapshot_older_than_a_checkpoint_still_conflicts() {
-    let database = Database::open(&config());
+    let database = open(&config());
     let (mut one, mut two) = (database.session(), database.session());
     put(&mut *one, b"a", b"0");
     one.begin().unwrap();
@@ -119,7 +119,7 @@ fn a_snapshot_older_than_a_checkpoint_still_conflicts() {
 /// never existed.
 #[test]
 fn many_keys_are_read_from_one_state() {
-    let database = Database::open(&config());
+    let database = open(&config());
     let (mut session, mut other) = (database.session(), database.session());
     put(&mut *other, b"a", b"old");
     put(&mut *other, b"b", b"old");
@@ -147,7 +147,7 @@ fn many_keys_are_read_from_one_state() {
 
 #[test]
 fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
-    let database = Database::open(&config());
+    let database = open(&config());
     let (mut session, mut other) = (database.session(), database.session());
     other.begin().unwrap();
     other.put(0, b"b", b"other").unwrap();
@@ -155,7 +155,11 @@ fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
     batch.push(0, b"a", b"loaded");
     batch.push(0, b"b", b"loaded");
     assert!(session.load(&batch).unwrap_err().is_conflict());
-    assert_eq!(database.gauge("transaction: transactions rolled back"), 1.0, "tried once: the caller counts and waits");
+    assert_eq!(
+        database.counter("transaction: transactions rolled back"),
+        1.0,
+        "tried once: the caller counts and waits"
+    );
     assert_eq!(get(&mut *session, b"a"), None);
     other.commit().unwrap();
     session.load(&batch).unwrap();

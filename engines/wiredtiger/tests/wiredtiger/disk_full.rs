@@ -28,6 +28,6 @@ fn fill_the_directory_of_the_environment() {
         } else {
             EngineConfig { cache: 8 << 20, ..unlogged() }
         };
-        WiredTiger.open(dir, &config, Schema::KeyValue(SPACES)).unwrap()
+        WiredTiger.open(dir, &config, Schema::KeyValue(&SPACES)).unwrap()
     });
 }

@@ -14,14 +14,13 @@ mod upkeep;
 
 use std::path::Path;
 
-use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
+use rumba_engine_api::engine::{Durability, EngineConfig};
+use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::allocations::Counting;
 use rumba_testkit::contract::{self, Contract};
-use rumba_testkit::key_value;
-use tempfile::TempDir;
+use rumba_testkit::key_value::{self, Database, SPACES, load};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -35,11 +34,6 @@ fn key_value_contract(case: &'static str) {
     };
     Contract { engine: &WiredTiger, config, writer: crash::WRITER }.holds(case);
 }
-
-const SPACES: &[KeySpace] = &[
-    KeySpace { name: "link", scan_prefix: 0, derived: false },
-    KeySpace { name: "count", scan_prefix: 0, derived: false },
-];
 
 fn config() -> EngineConfig {
     EngineConfig {
@@ -58,39 +52,8 @@ fn unlogged() -> EngineConfig {
     EngineConfig { durability: Durability::None, settings: Settings::default(), ..config() }
 }
 
-struct Database {
-    instance: Box<dyn Instance>,
-    dir: TempDir,
-}
-
-impl Database {
-    fn open(config: &EngineConfig) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        WiredTiger.check(config).unwrap();
-        let instance = WiredTiger.open(dir.path(), config, Schema::KeyValue(SPACES)).unwrap();
-        Self { instance, dir }
-    }
-
-    fn session(&self) -> Box<dyn KvSession> {
-        key_value::session(&*self.instance)
-    }
-
-    fn gauge(&self, name: &str) -> f64 {
-        let counters = self.instance.counters();
-        counters.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name}")).value
-    }
-}
-
-/// Loads rows `key 00000000`, …, with values that compress well.
-fn load(session: &mut dyn KvSession, rows: usize) {
-    let mut batch = Batch::default();
-    for row in 0..rows {
-        batch.push(0, format!("key {row:08}").as_bytes(), format!("value {row:08} ").repeat(16).as_bytes());
-        if batch.len() == 1000 || row + 1 == rows {
-            session.load(&batch).unwrap();
-            batch.clear();
-        }
-    }
+fn open(config: &EngineConfig) -> Database {
+    Database::open(&WiredTiger, config)
 }
 
 fn put(session: &mut dyn KvSession, key: &[u8], value: &[u8]) {

@@ -5,7 +5,7 @@ use rumba_engine_api::setting::{SettingError, Value};
 use rumba_engine_wiredtiger::WiredTiger;
 use rumba_testkit::{contract, process};
 
-use crate::{Database, config, settings, unlogged};
+use crate::{config, open, settings, unlogged};
 
 fn refused(list: &[(&str, Value)]) -> SettingError {
     WiredTiger.check(&EngineConfig { settings: settings(list), ..config() }).unwrap_err()
@@ -84,9 +84,9 @@ fn durability_none_keeps_an_explicitly_requested_log() {
         ]),
         ..config()
     };
-    let database = Database::open(&config);
+    let database = open(&config);
     crate::load(&mut *database.session(), 1000);
-    assert!(database.gauge("log: log bytes written") > 100_000.0);
+    assert!(database.counter("log: log bytes written") > 100_000.0);
     let in_force = database.instance.effective_settings();
     for (name, value) in [("log.enabled", "true"), ("transaction_sync.enabled", "false")] {
         assert!(in_force.contains(&(name.into(), value.into())), "{name}");
@@ -112,7 +112,7 @@ fn effective_settings_match_the_requested_ones() {
         ]),
         ..config()
     };
-    let database = Database::open(&config);
+    let database = open(&config);
     let in_force = database.instance.effective_settings();
     for (name, value) in [
         ("cache_size", "33554432"),
@@ -136,7 +136,7 @@ fn effective_settings_match_the_requested_ones() {
     }
     let is_state = in_force.iter().any(|(name, _)| name == "checkpoint_lsn");
     assert!(!is_state, "where its last checkpoint lies in the log is no setting, and no two databases have it alike");
-    assert_eq!(database.gauge("cache: maximum bytes configured"), (32 << 20) as f64);
+    assert_eq!(database.counter("cache: maximum bytes configured"), (32 << 20) as f64);
 }
 
 /// The library would let the environment variable override the experiment's settings.
@@ -164,10 +164,10 @@ fn the_compression_level_reaches_zlib() {
             settings: settings(&[("zlib.compression_level", Value::Int(level))]),
             ..unlogged()
         };
-        let database = Database::open(&config);
+        let database = open(&config);
         crate::load(&mut *database.session(), 20_000);
         database.instance.drain().unwrap();
-        database.gauge("block-manager: bytes written")
+        database.counter("block-manager: bytes written")
     };
     assert!(bytes_at(9) < bytes_at(1));
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::kv::{Batch, KvSession, Scan};
+use rumba_testkit::key_value::Database;
 
-use crate::{Database, config, files, load, put, unlogged};
+use crate::{config, files, load, open, put, unlogged};
 
 fn allocated(database: &Database) -> u64 {
     files(database.dir.path()).iter().map(|file| file.metadata().unwrap().blocks() * 512).sum()
@@ -15,7 +16,7 @@ fn allocated(database: &Database) -> u64 {
 #[test]
 fn each_compression_stores_less_than_none() {
     let stored = |compression: &str| {
-        let database = Database::open(&EngineConfig { compression: Some(compression.into()), ..unlogged() });
+        let database = open(&EngineConfig { compression: Some(compression.into()), ..unlogged() });
         load(&mut *database.session(), 20_000);
         database.instance.settle().unwrap();
         allocated(&database)
@@ -26,7 +27,7 @@ fn each_compression_stores_less_than_none() {
 
 #[test]
 fn log_files_are_distinguished_from_data() {
-    let database = Database::open(&config());
+    let database = open(&config());
     for (file, log) in [
         ("WiredTigerLog.0000000001", true),
         ("WiredTigerPreplog.0000000002", true),
@@ -50,7 +51,7 @@ fn load_in_the_end(session: &mut dyn KvSession, batch: &Batch) {
 #[test]
 fn two_loaders_lose_no_row() {
     const ROWS: u32 = 20_000;
-    let database = Database::open(&EngineConfig { cache: 8 << 20, ..unlogged() });
+    let database = open(&EngineConfig { cache: 8 << 20, ..unlogged() });
     std::thread::scope(|scope| {
         for odd in 0..2 {
             let mut session = database.session();
@@ -80,13 +81,13 @@ fn two_loaders_lose_no_row() {
 #[test]
 fn only_durability_sync_syncs_at_commit() {
     let syncs = |durability| {
-        let database = Database::open(&EngineConfig { durability, ..config() });
+        let database = open(&EngineConfig { durability, ..config() });
         let mut session = database.session();
-        let before = database.gauge("log: log sync operations");
+        let before = database.counter("log: log sync operations");
         for turn in 0..100u8 {
             put(&mut *session, &[turn], b"value");
         }
-        database.gauge("log: log sync operations") - before
+        database.counter("log: log sync operations") - before
     };
     assert!(syncs(Durability::Sync) >= 100.0);
     assert!(syncs(Durability::NoSync) < 10.0);
@@ -94,7 +95,7 @@ fn only_durability_sync_syncs_at_commit() {
 
 #[test]
 fn drain_leaves_next_to_nothing_dirty() {
-    let database = Database::open(&config());
+    let database = open(&config());
     load(&mut *database.session(), 20_000);
     let debt = || database.instance.debt().iter().map(|gauge| gauge.value).sum::<f64>();
     let before = debt();
@@ -106,7 +107,7 @@ fn drain_leaves_next_to_nothing_dirty() {
 
 #[test]
 fn every_counter_is_there_under_the_library_s_name_and_moves() {
-    let database = Database::open(&config());
+    let database = open(&config());
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();
     // Every name in the list must be reported, because a statistic renamed by the library would be dropped silently.
@@ -124,6 +125,6 @@ fn every_counter_is_there_under_the_library_s_name_and_moves() {
         "transaction: transactions committed",
         "connection: total write I/Os",
     ] {
-        assert!(database.gauge(name) > 0.0, "{name}");
+        assert!(database.counter(name) > 0.0, "{name}");
     }
 }
