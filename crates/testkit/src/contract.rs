@@ -82,7 +82,8 @@ impl Contract {
     }
 }
 
-/// Checks that an engine refuses a misspelt setting with the nearest name, and an unknown compression with its own.
+/// Checks that an engine refuses a misspelt setting with the nearest name, and, if it compresses, an unknown compression
+/// with its own.
 ///
 /// # Panics
 /// It accepts one of them, or the error lacks the remedy.
@@ -91,6 +92,9 @@ pub fn unknown_settings_are_refused(engine: &dyn Engine, config: &EngineConfig, 
     wrong.settings.0.insert(misspelt.to_owned(), Value::Int(1));
     let error = engine.check(&wrong).expect_err("an unknown setting");
     assert_eq!((error.key.as_str(), error.remedy), (misspelt, format!("did you mean `{nearest}`?")));
+    if engine.info().compressions == ["none"] {
+        return;
+    }
     let wrong = EngineConfig { compression: Some("brotli".to_owned()), ..config.clone() };
     let error = engine.check(&wrong).expect_err("an unknown compression");
     let has_all = engine.info().compressions.iter().all(|compression| error.remedy.contains(compression));

@@ -212,13 +212,6 @@ impl Options {
 }
 
 fn refuse_what_it_has_not(config: &EngineConfig) -> Result<(), SettingError> {
-    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
-        let problem = format!("bf-tree does not compress, so not with {compression} either");
-        return Err(SettingError::new("compression", problem, "leave compression out"));
-    }
-    if config.library.is_some() {
-        return Err(SettingError::new("library", "bf-tree is built in", "leave library out"));
-    }
     config.durability.refuse_buffered("bf-tree", "a write waits until its log record is written to the kernel")?;
     if config.durability == Durability::Sync {
         return Err(SettingError::new(

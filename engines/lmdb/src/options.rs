@@ -77,7 +77,7 @@ pub(crate) struct Options {
 impl Options {
     /// Parses a configuration, or refuses it.
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
-        refuse_common(config)?;
+        config.durability.refuse_buffered("lmdb", "each commit writes its pages to the kernel")?;
         config.settings.check("lmdb", SETTINGS)?;
         let settings = &config.settings.with_defaults(SETTINGS);
         let on = |name| {
@@ -163,22 +163,6 @@ pub(crate) fn fit_to_data(config: &mut EngineConfig, data_bytes: u64, memory_byt
 pub(crate) fn overruled(config: &EngineConfig) -> OverriddenSettings {
     let is_set = config.settings.bool("nometasync") == Some(true);
     OverriddenSettings { durability: is_set.then(|| Own::new("nometasync", None)), ..OverriddenSettings::default() }
-}
-
-/// Refuses common settings that LMDB cannot implement.
-fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
-    config.durability.refuse_buffered("lmdb", "each commit writes its pages to the kernel")?;
-    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
-        return Err(SettingError::new(
-            "compression",
-            format!("lmdb has no compression `{compression}`"),
-            "it has: none; leave it out or say compression = \"none\"",
-        ));
-    }
-    if config.library.is_some() {
-        return Err(SettingError::new("library", "lmdb is built in and loads no library", "leave it out"));
-    }
-    Ok(())
 }
 
 /// The size in bytes of the file system that holds `dir`.

@@ -189,11 +189,9 @@ fn sessions_beyond_reader_slots_are_refused_with_remedy() {
 }
 
 #[test]
-fn unknown_settings_and_a_library_are_refused() {
+fn unknown_settings_are_refused() {
     let config = config(Durability::NoSync, &[]);
     contract::unknown_settings_are_refused(&Lmdb, &config, "mapsize", "map_size");
-    let library = EngineConfig { library: Some("liblmdb.so".into()), ..config };
-    assert_eq!(Lmdb.check(&library).unwrap_err().key, "library");
 }
 
 /// Otherwise readers would assume that `cache` limited LMDB's memory.

@@ -54,16 +54,6 @@ impl Engine for Null {
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
-            return Err(SettingError::new(
-                "compression",
-                format!("null stores nothing, so it cannot compress with {compression}"),
-                "leave compression out",
-            ));
-        }
-        if config.library.is_some() {
-            return Err(SettingError::new("library", "null is built in", "leave library out"));
-        }
         config.settings.check("null", SETTINGS)
     }
 

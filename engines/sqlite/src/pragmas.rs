@@ -94,7 +94,7 @@ pub(crate) struct Pragmas {
 impl Pragmas {
     /// Parses a configuration, or refuses it.
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
-        refuse_common(config)?;
+        config.durability.refuse_buffered("sqlite", "each commit writes its pages to the kernel")?;
         config.settings.check("sqlite", SETTINGS)?;
         let settings = &config.settings.with_defaults(SETTINGS);
         let journal_mode = settings.text("journal_mode").unwrap_or_default();
@@ -251,22 +251,6 @@ fn refuse_journal(durability: Durability, journal_mode: &str) -> Result<(), Sett
             format!("`{journal_mode}` lets a crash of the process damage data"),
             format!("set durability = \"none\", or use wal with durability = \"{}\"", durability.name()),
         ));
-    }
-    Ok(())
-}
-
-/// Refuses common settings that SQLite cannot implement.
-fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
-    config.durability.refuse_buffered("sqlite", "each commit writes its pages to the kernel")?;
-    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
-        return Err(SettingError::new(
-            "compression",
-            format!("sqlite has no compression `{compression}`"),
-            "it has: none; leave it out or say compression = \"none\"",
-        ));
-    }
-    if config.library.is_some() {
-        return Err(SettingError::new("library", "sqlite is built in and loads no library", "leave it out"));
     }
     Ok(())
 }

@@ -32,11 +32,9 @@ fn refusal(durability: Durability, settings: &[(&str, Value)]) -> (String, Strin
 }
 
 #[test]
-fn unknown_settings_and_a_library_are_refused() {
+fn unknown_settings_are_refused() {
     let config = config(Durability::NoSync, &[]);
     contract::unknown_settings_are_refused(&Sqlite, &config, "jurnal_mode", "journal_mode");
-    let library = EngineConfig { library: Some("libsqlite3.so".into()), ..config };
-    assert_eq!(Sqlite.check(&library).unwrap_err().key, "library");
     assert!(refusal(Durability::NoSync, &[("page_size", Value::Int(5000))]).1.contains("power of two"));
 }
 
