@@ -10,24 +10,10 @@ use support::memory::Memory;
 use support::server::Server;
 use support::{address, bind, drive};
 
-const TYPES: [&str; 10] = [
-    "getlinklist",
-    "getnode",
-    "getlink",
-    "addlink",
-    "updatelink",
-    "deletelink",
-    "countlink",
-    "addnode",
-    "updatenode",
-    "deletenode",
-];
-
 /// The statements that a server receives for one operation of a type.
-fn reported(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<String> {
-    let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
-    let settings: Vec<_> =
-        [("profile", profile), ("maxid1", "100"), ("max_retries", "0")].into_iter().chain(percents).collect();
+fn reported(profile: &str, only: &'static str, server: Server, pipeline: usize) -> Vec<String> {
+    let profile = [("profile", profile), ("maxid1", "100"), ("max_retries", "0")];
+    let settings: Vec<_> = profile.into_iter().chain(support::only(only)).collect();
     let server = Arc::new(Mutex::new(server));
     let mut client = bind(&settings).client(Server::session(&server, pipeline), address(0, 1), 7).unwrap();
     let counted = drive(client.as_mut(), 1).statements;
@@ -73,9 +59,8 @@ fn links_of_2017_are_written_as_published() {
 #[test]
 fn over_keys_and_values_each_call_is_counted() {
     let memory = Memory::default();
-    let counted = |only: &str| {
-        let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
-        let settings: Vec<_> = [("maxid1", "100")].into_iter().chain(percents).collect();
+    let counted = |only: &'static str| {
+        let settings: Vec<_> = [("maxid1", "100")].into_iter().chain(support::only(only)).collect();
         let mut client = bind(&settings).client(memory.session(), address(0, 1), 7).unwrap();
         let StatementCounts { reads, writes, others } = drive(client.as_mut(), 1).statements;
         (reads, writes, others)

@@ -82,9 +82,9 @@ impl Room {
             Room::Protocol => {
                 matches!(other, Room::EngineApi | Room::Transport) || (in_tests && other == Room::Protocol)
             }
-            // Its statements are tested on a real server.
+            // Its statements are tested on a real server and a real engine.
             Room::Workload if in_tests => {
-                matches!(other, Room::EngineApi | Room::WorkloadKit | Room::Protocol)
+                matches!(other, Room::EngineApi | Room::WorkloadKit | Room::Protocol | Room::Engine)
             }
             // The claims of an experiment are checked in the language in which they are judged.
             Room::Lab => matches!(other, Room::EngineApi | Room::Fleet | Room::Results | Room::Statistics),
@@ -123,7 +123,7 @@ impl Room {
             }
             Room::ServerKit => "the server kit depends on the engine API and the transport alone: it knows no protocol",
             Room::Workload => {
-                "a workload depends on the engine API and the workload kit alone; its tests may use a protocol"
+                "a workload depends on the engine API and the workload kit alone; its tests may use a protocol or an engine"
             }
             Room::WorkloadKit => "the workload kit depends on the engine API alone",
             Room::Testkit => "what tests share depends on the engine API alone: it knows engines as traits",

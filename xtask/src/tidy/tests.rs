@@ -139,7 +139,7 @@ fn another_name_for_a_crate_hides_nothing() {
         assert_eq!(
             found,
             [
-                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on the engine API and the workload kit alone; its tests may use a protocol"
+                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on the engine API and the workload kit alone; its tests may use a protocol or an engine"
             ]
         );
     }

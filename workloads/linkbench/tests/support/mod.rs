@@ -80,6 +80,23 @@ pub fn settings(pairs: &[(&str, &str)]) -> Settings {
     pairs.iter().map(|(key, text)| (*key, value(text))).collect()
 }
 
+/// The settings of a mix of one type.
+pub fn only(name: &'static str) -> [(&'static str, &'static str); 10] {
+    let mix = [
+        "getlinklist",
+        "getnode",
+        "getlink",
+        "addlink",
+        "updatelink",
+        "deletelink",
+        "countlink",
+        "addnode",
+        "updatenode",
+        "deletenode",
+    ];
+    mix.map(|each| (each, if each == name { "100" } else { "0" }))
+}
+
 pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {
     LinkBench.bind(&settings(pairs)).unwrap()
 }
