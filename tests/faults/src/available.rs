@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use strum::VariantArray;
+
 use crate::axes::{Engine, Limit};
 use crate::existing;
 use crate::place::{Bench, CaseDirectory, text};
@@ -23,7 +25,7 @@ pub struct Available {
 impl Available {
     /// Everything.
     pub fn all() -> Self {
-        Self { engines: Engine::ALL.into(), limits: Limit::ALL.into(), is_root: true, missing: Vec::new() }
+        Self { engines: Engine::VARIANTS.into(), limits: Limit::ALL.into(), is_root: true, missing: Vec::new() }
     }
 }
 
@@ -66,7 +68,7 @@ fn look_for_engines(place: &CaseDirectory, here: &mut Available) -> Result<(), T
             None => Some("rumba has no such engine".to_owned()),
         }
     };
-    for engine in Engine::ALL {
+    for engine in Engine::VARIANTS {
         let why = missing(engine.name()).or_else(|| {
             let is_there = *engine != Engine::Existing || Path::new(existing::PROGRAM).exists();
             (!is_there).then(|| format!("there is no {}", existing::PROGRAM))

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use strum::VariantArray;
+
 /// When a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
@@ -70,7 +72,7 @@ impl fmt::Display for Moment {
 }
 
 /// The engine that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Engine {
     /// The engine that stores no data.
     Null,
@@ -91,17 +93,6 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every one.
-    pub const ALL: &'static [Engine] = &[
-        Engine::Null,
-        Engine::Sqlite,
-        Engine::RocksDb,
-        Engine::Lmdb,
-        Engine::WiredTiger,
-        Engine::InnoDb,
-        Engine::MyRocks,
-        Engine::Existing,
-    ];
     /// Engines whose data is in a directory chosen by rumba.
     pub const STORING: &'static [Engine] =
         &[Engine::Sqlite, Engine::RocksDb, Engine::Lmdb, Engine::WiredTiger, Engine::InnoDb, Engine::MyRocks];

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use strum::VariantArray;
+
 use crate::axes::{Engine, Limit, Moment};
 use crate::counts::{Counts, Tally};
 use crate::promise::{PROMISES, PromiseEntry};
@@ -45,7 +47,7 @@ fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
         text.push_str(&row(reported, seeds));
     }
     let _ = writeln!(text, "\nCases by phase: {}.", sums(Moment::PHASES, seeds, |counts| &counts.moments));
-    let _ = writeln!(text, "By engine: {}.", sums(Engine::ALL, seeds, |counts| &counts.engines));
+    let _ = writeln!(text, "By engine: {}.", sums(Engine::VARIANTS, seeds, |counts| &counts.engines));
     let _ = writeln!(text, "By limits: {}.", sums(Limit::ALL, seeds, |counts| &counts.limits));
     text
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
+use strum::VariantArray;
 
 use crate::action::{Action, Who};
 use crate::answers::{AllowedLeftovers, Answers, Exit, Next, RequiredResults};
@@ -44,7 +45,7 @@ const LOOPS: &[Moment] = &[Moment::Loops];
 /// Phases in which operations complete continuously, so that a stall is detected.
 const BUSY: &[Moment] = &[Moment::Load, Moment::Warmup, Moment::Loops];
 const EARLY: &[Moment] = &[Moment::Load, Moment::Settle, Moment::Warmup, Moment::Loops];
-const ALL: &[Engine] = Engine::ALL;
+const ALL: &[Engine] = Engine::VARIANTS;
 const EMBEDDED: &[Engine] = &[Engine::Null, Engine::Sqlite, Engine::RocksDb, Engine::Lmdb, Engine::WiredTiger];
 const FEW: &[Engine] = &[Engine::Null, Engine::Sqlite, Engine::RocksDb];
 const LIMITS: &[Limit] = Limit::ALL;

@@ -30,7 +30,7 @@ use crate::tally::{Tallies, Tally};
 use crate::verify::{Expected, verify};
 use crate::writer::Writer;
 
-/// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations and
+/// The mix, in the order of [`crate::profile::Kind`]; the abbreviations and
 /// their order are those of the published tables.
 const OPS: [OpInfo; 10] = [
     OpInfo::main("get_links_list", "gl", 4),

@@ -1,9 +1,11 @@
 //! The two published variants of LinkBench, as numbers.
 
+use strum::VariantArray;
+
 use crate::distribution::degree;
 
 /// The types of operations, in the order of the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Kind {
     GetLinksList,
     GetNode,
@@ -15,22 +17,6 @@ pub enum Kind {
     AddNode,
     UpdateNode,
     DeleteNode,
-}
-
-impl Kind {
-    /// Every type.
-    pub const ALL: [Kind; 10] = [
-        Kind::GetLinksList,
-        Kind::GetNode,
-        Kind::GetLinks,
-        Kind::AddLink,
-        Kind::UpdateLink,
-        Kind::DeleteLink,
-        Kind::CountLinks,
-        Kind::AddNode,
-        Kind::UpdateNode,
-        Kind::DeleteNode,
-    ];
 }
 
 /// How links are added and updated.
@@ -67,7 +53,7 @@ pub enum SplitStyle {
 pub struct Profile {
     /// Its name in experiments.
     pub name: &'static str,
-    /// Percent of each type, in the order of [`Kind::ALL`].
+    /// Percent of each type, in the order of [`Kind`].
     pub mix: [f64; 10],
     /// The out-degree table.
     pub degrees: &'static str,

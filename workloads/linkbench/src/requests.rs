@@ -6,6 +6,7 @@ use rand::SeedableRng;
 use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Chance, Mix, Random, Retry, client_seed, stream_seed};
+use strum::VariantArray;
 
 use crate::choice::{Choice, Graph};
 use crate::distribution::payload::Payload;
@@ -159,7 +160,7 @@ impl<G: GraphStore> Requests<G> {
 impl<G: GraphStore> Worker for Requests<G> {
     fn draw(&mut self) -> Option<OpKind> {
         self.now_ms += 1;
-        let kind = Kind::ALL[self.mix.draw(&mut self.random)];
+        let kind = Kind::VARIANTS[self.mix.draw(&mut self.random)];
         self.drawn.kind = kind;
         match kind {
             Kind::GetLinksList => self.draw_list(),

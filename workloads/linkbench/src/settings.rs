@@ -13,7 +13,7 @@ const MEDIAN: Kind = Kind::Float(0.0, 100_000.0);
 const OF_PROFILE: &str = "of the profile";
 const MAX_IDS: i64 = 1 << 39;
 
-/// The percentages, in the order of [`crate::profile::Kind::ALL`].
+/// The percentages, in the order of [`crate::profile::Kind`].
 const MIX: [&str; 10] = [
     "getlinklist",
     "getnode",
@@ -126,7 +126,7 @@ pub struct Config {
     pub link_types: u64,
     pub list_limit: u64,
     pub max_retries: u32,
-    /// Percent of each type, in the order of [`crate::profile::Kind::ALL`].
+    /// Percent of each type, in the order of [`crate::profile::Kind`].
     pub mix: [f64; 10],
     /// Shares, 0 to 1.
     pub history: f64,

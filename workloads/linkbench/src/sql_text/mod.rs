@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::Dialect;
+use strum::VariantArray;
 
 use crate::profile::WriteStyle;
 
@@ -16,7 +17,7 @@ use places::Marks;
 pub use places::{Places, REORDERED_MOST};
 
 /// The statements that are prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Sql {
     AddNode,
     GetNode,
@@ -51,7 +52,7 @@ pub enum Sql {
 }
 
 /// How many statements there are.
-pub const COUNT: usize = Sql::ScanCounts as usize + 1;
+pub const COUNT: usize = Sql::VARIANTS.len();
 
 /// The statements that verification prepares.
 pub const SCANS: &[Sql] = &[Sql::ScanNodes, Sql::ScanLinks, Sql::ScanIndex, Sql::ScanCounts];
@@ -78,6 +79,16 @@ pub const NODE: [&str; 5] = ["id", "type", "version", "time", "data"];
 pub const LINK_COUNT: [&str; 5] = ["id", "link_type", "count", "time", "version"];
 /// The columns of a link, in SQL.
 const LINK_COLUMNS: &str = "id1, id2, link_type, visibility, version, time, data";
+/// The columns of a node, in SQL.
+const NODE_COLUMNS: &str = "id, type, version, time, data";
+/// The columns of a count that a scan reads, in SQL.
+const COUNT_COLUMNS: &str = "id, link_type, count, time, version";
+/// The keys of the links, of their index and of the counts.
+const LINK_KEY: &[&str] = &["link_type", "id1", "id2"];
+const INDEX_KEY: &[&str] = &["id1", "link_type", "visibility", "time", "id2"];
+const COUNT_KEY: &[&str] = &["id", "link_type"];
+/// The condition for one link.
+const THIS_LINK: &str = "WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type";
 
 impl Sql {
     /// The names of the adapter's values, in order. A text uses them as `:name`, any number of times.
@@ -176,7 +187,7 @@ impl Text {
         statement: fn(Sql) -> String,
         marks: Marks,
     ) -> Self {
-        let statements = ALL.iter().map(|&sql| Places::of(&statement(sql), sql, marks)).collect();
+        let statements = Sql::VARIANTS.iter().map(|&sql| Places::of(&statement(sql), sql, marks)).collect();
         Self { schema, index, before_scans: &[], multigets, statements }
     }
 
@@ -195,33 +206,63 @@ impl Text {
     }
 }
 
-/// Every statement, in the order of its number.
-const ALL: [Sql; COUNT] = [
-    Sql::AddNode,
-    Sql::GetNode,
-    Sql::UpdateNode,
-    Sql::DeleteNode,
-    Sql::UpsertLink,
-    Sql::InsertLink,
-    Sql::LockLink,
-    Sql::UpdateLink,
-    Sql::HideLink,
-    Sql::AddToCount,
-    Sql::ChangeCount,
-    Sql::TakeFromCount,
-    Sql::CountLinks,
-    Sql::GetLinks1,
-    Sql::GetLinks2,
-    Sql::GetLinks4,
-    Sql::GetLinks8,
-    Sql::GetLinks32,
-    Sql::GetLinks128,
-    Sql::GetLinksList,
-    Sql::ScanNodes,
-    Sql::ScanLinks,
-    Sql::ScanIndex,
-    Sql::ScanCounts,
-];
+/// The statements as most dialects write them. A dialect appends its own words, or has another statement.
+fn common(statement: Sql) -> String {
+    match statement {
+        Sql::AddNode => {
+            "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
+        }
+        Sql::GetNode => format!("SELECT {NODE_COLUMNS} FROM nodetable WHERE id = :id"),
+        Sql::UpdateNode => {
+            "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
+        }
+        Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
+        Sql::UpsertLink | Sql::InsertLink => format!(
+            "INSERT INTO linktable ({LINK_COLUMNS}) \
+             VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
+        ),
+        Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK}"),
+        Sql::UpdateLink => format!(
+            "UPDATE linktable SET visibility = :visibility, data = :data, version = :version, time = :time {THIS_LINK}"
+        ),
+        Sql::HideLink => format!("UPDATE linktable SET visibility = 0 {THIS_LINK}"),
+        Sql::AddToCount => "INSERT INTO counttable (id, link_type, count, time, version) \
+             VALUES (:id, :link_type, :base, :time, 0)"
+            .into(),
+        Sql::ChangeCount => "UPDATE counttable SET count = count + :change, version = version + 1, time = :time \
+             WHERE id = :id AND link_type = :link_type"
+            .into(),
+        Sql::TakeFromCount => "INSERT INTO counttable (id, link_type, count, time, version) \
+             VALUES (:id, :link_type, 0, :time, 0)"
+            .into(),
+        Sql::CountLinks => "SELECT count FROM counttable WHERE id = :id AND link_type = :link_type".into(),
+        Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
+            format!(
+                "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s)"
+            )
+        }
+        Sql::GetLinksList => links_list("linktable"),
+        Sql::ScanNodes => format!("SELECT {NODE_COLUMNS} FROM nodetable WHERE id > :id ORDER BY id LIMIT :limit"),
+        Sql::ScanLinks => page(LINK_COLUMNS, "linktable", LINK_KEY),
+        Sql::ScanIndex => page(LINK_COLUMNS, "linktable", INDEX_KEY),
+        Sql::ScanCounts => page(COUNT_COLUMNS, "counttable", COUNT_KEY),
+    }
+}
+
+/// The newest visible links of a list. `table` may name the index.
+fn links_list(table: &str) -> String {
+    format!(
+        "SELECT {LINK_COLUMNS} FROM {table} WHERE id1 = :id1 AND link_type = :link_type \
+         AND time >= :from_time AND time <= :to_time AND visibility = 1 \
+         ORDER BY time DESC, id2 DESC LIMIT :limit OFFSET :offset"
+    )
+}
+
+/// A page of rows after a key: a comparison of rows is one range of the index.
+fn page(columns: &str, table: &str, key: &[&str]) -> String {
+    let (names, values) = (key.join(", "), key.join(", :"));
+    format!("SELECT {columns} FROM {table} WHERE ({names}) > (:{values}) ORDER BY {names} LIMIT :limit")
+}
 
 /// LinkBench's statements in this dialect. They are made once and shared by all sessions.
 ///
@@ -254,14 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn every_statement_stands_at_its_number() {
-        assert!(ALL.iter().enumerate().all(|(number, &sql)| sql as usize == number));
-    }
-
-    #[test]
     fn every_value_is_mentioned_and_every_mention_is_a_value() {
         for (name, text) in [("sqlite", sqlite::text()), ("mysql", mysql::text())] {
-            for sql in ALL {
+            for &sql in Sql::VARIANTS {
                 let places = text.statement(sql);
                 assert!(!places.sql.contains(':'), "{name}: {sql:?} mentions what it is not given: {}", places.sql);
                 let given = sql.values().len() + sql.ids();
@@ -282,7 +318,7 @@ mod tests {
     #[test]
     fn every_value_has_its_number_and_every_number_a_value() {
         let text = postgresql::text();
-        for sql in ALL {
+        for &sql in Sql::VARIANTS {
             let reported = &text.statement(sql).sql;
             assert!(!reported.contains([':', '?']), "{sql:?} mentions what it is not given: {reported}");
             let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,7 +1,9 @@
 //! LinkBench's statements for MySQL, MariaDB and compatible servers, from MySQL 5.6 on: the published schema and
 //! statements.
 
-use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
+use super::{
+    COUNT_COLUMNS, COUNT_KEY, INDEX_KEY, LINK_COLUMNS, LINK_KEY, Marks, Sql, Tables, Text, common, links_list,
+};
 
 /// Few, because a server keeps memory for each statement of each client. By default it allows 16,382 of them: 1,024
 /// clients with 15 statements.
@@ -55,59 +57,22 @@ fn schema(tables: Tables<'_>) -> Vec<String> {
 const INDEX: &str = "ALTER TABLE linktable ADD KEY id1_type (id1, link_type, visibility, time, id2, version, data)";
 
 fn statement(statement: Sql) -> String {
-    const THIS_LINK: &str = "WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type";
-    let insert_link = format!(
-        "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
-    );
+    let common = common(statement);
     match statement {
-        Sql::AddNode => {
-            "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
-        }
-        Sql::GetNode => "SELECT id, type, version, time, data FROM nodetable WHERE id = :id".into(),
-        Sql::UpdateNode => {
-            "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
-        }
-        Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
         // The value is passed twice, because VALUES(visibility) is deprecated in MySQL.
-        Sql::UpsertLink => format!("{insert_link} ON DUPLICATE KEY UPDATE visibility = :visibility"),
-        Sql::InsertLink => insert_link,
-        Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK} FOR UPDATE"),
-        Sql::UpdateLink => format!(
-            "UPDATE linktable SET visibility = :visibility, data = :data, version = :version, time = :time {THIS_LINK}"
+        Sql::UpsertLink => format!("{common} ON DUPLICATE KEY UPDATE visibility = :visibility"),
+        Sql::LockLink => format!("{common} FOR UPDATE"),
+        Sql::AddToCount => {
+            format!("{common} ON DUPLICATE KEY UPDATE count = count + :change, version = version + 1, time = :time")
+        }
+        Sql::TakeFromCount => format!(
+            "{common} ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), time = :time, version = version + 1"
         ),
-        Sql::HideLink => format!("UPDATE linktable SET visibility = 0 {THIS_LINK}"),
-        Sql::AddToCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, :base, :time, 0) \
-             ON DUPLICATE KEY UPDATE count = count + :change, version = version + 1, time = :time"
-            .into(),
-        Sql::ChangeCount => "UPDATE counttable SET count = count + :change, version = version + 1, time = :time \
-             WHERE id = :id AND link_type = :link_type"
-            .into(),
-        Sql::TakeFromCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, 0, :time, 0) \
-             ON DUPLICATE KEY UPDATE count = IF(count = 0, 0, count - 1), time = :time, version = version + 1"
-            .into(),
-        Sql::CountLinks => "SELECT count FROM counttable WHERE id = :id AND link_type = :link_type".into(),
-        Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
-            format!(
-                "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s)"
-            )
-        }
-        Sql::GetLinksList => format!(
-            "SELECT {LINK_COLUMNS} FROM linktable FORCE INDEX (id1_type) WHERE id1 = :id1 AND link_type = :link_type \
-             AND time >= :from_time AND time <= :to_time AND visibility = 1 \
-             ORDER BY time DESC, id2 DESC LIMIT :limit OFFSET :offset"
-        ),
-        Sql::ScanNodes => {
-            "SELECT id, type, version, time, data FROM nodetable WHERE id > :id ORDER BY id LIMIT :limit".into()
-        }
-        Sql::ScanLinks => page(LINK_COLUMNS, "linktable FORCE INDEX (PRIMARY)", &["link_type", "id1", "id2"]),
-        Sql::ScanIndex => {
-            page(LINK_COLUMNS, "linktable FORCE INDEX (id1_type)", &["id1", "link_type", "visibility", "time", "id2"])
-        }
-        Sql::ScanCounts => {
-            page("id, link_type, count, time, version", "counttable FORCE INDEX (PRIMARY)", &["id", "link_type"])
-        }
+        Sql::GetLinksList => links_list("linktable FORCE INDEX (id1_type)"),
+        Sql::ScanLinks => page(LINK_COLUMNS, "linktable FORCE INDEX (PRIMARY)", LINK_KEY),
+        Sql::ScanIndex => page(LINK_COLUMNS, "linktable FORCE INDEX (id1_type)", INDEX_KEY),
+        Sql::ScanCounts => page(COUNT_COLUMNS, "counttable FORCE INDEX (PRIMARY)", COUNT_KEY),
+        _ => common,
     }
 }
 

@@ -2,7 +2,7 @@
 //! (mdcallag/linkbench: `pgsql-ddl.sql`, `LinkStorePgsql`). As there, the database's character set is LATIN1, which
 //! accepts any byte but zero.
 
-use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
+use super::{Marks, Sql, Tables, Text, common};
 
 /// A server keeps memory for each statement of each client, without a limit on their number.
 const MULTIGETS: &[Sql] =
@@ -78,65 +78,26 @@ fn schema(tables: Tables<'_>) -> Vec<String> {
 const INDEX: &str = "CREATE INDEX id1_type ON linktable (id1, link_type, visibility, time, id2, version, data)";
 
 fn statement(statement: Sql) -> String {
-    const THIS_LINK: &str = "WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type";
-    let insert_link = format!(
-        "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
-    );
+    let common = common(statement);
     match statement {
-        Sql::AddNode => "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data) \
-             RETURNING id"
-            .into(),
-        Sql::GetNode => "SELECT id, type, version, time, data FROM nodetable WHERE id = :id".into(),
-        Sql::UpdateNode => {
-            "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
-        }
-        Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
+        Sql::AddNode => format!("{common} RETURNING id"),
         // The update that follows writes the version again.
         Sql::UpsertLink => format!(
-            "{insert_link} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = EXCLUDED.visibility, \
+            "{common} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = EXCLUDED.visibility, \
              version = -1 WHERE linktable.visibility <> EXCLUDED.visibility RETURNING version"
         ),
         // The original gets a duplicate-key error, which here would end the transaction, and then rolls back.
-        Sql::InsertLink => format!("{insert_link} ON CONFLICT DO NOTHING"),
-        Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK} FOR UPDATE"),
-        Sql::UpdateLink => format!(
-            "UPDATE linktable SET visibility = :visibility, data = :data, version = :version, time = :time {THIS_LINK}"
-        ),
-        Sql::HideLink => format!("UPDATE linktable SET visibility = 0 {THIS_LINK}"),
-        Sql::AddToCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, :base, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
+        Sql::InsertLink => format!("{common} ON CONFLICT DO NOTHING"),
+        Sql::LockLink => format!("{common} FOR UPDATE"),
+        Sql::AddToCount => format!(
+            "{common} ON CONFLICT (id, link_type) DO UPDATE SET \
              count = counttable.count + :change, version = counttable.version + 1, time = EXCLUDED.time"
-            .into(),
-        Sql::ChangeCount => "UPDATE counttable SET count = count + :change, version = version + 1, time = :time \
-             WHERE id = :id AND link_type = :link_type"
-            .into(),
-        Sql::TakeFromCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, 0, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
-             count = GREATEST(counttable.count - 1, 0), time = EXCLUDED.time, version = counttable.version + 1"
-            .into(),
-        Sql::CountLinks => "SELECT count FROM counttable WHERE id = :id AND link_type = :link_type".into(),
-        Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
-            format!(
-                "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s) \
-                 ORDER BY id2"
-            )
-        }
-        Sql::GetLinksList => format!(
-            "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type \
-             AND time >= :from_time AND time <= :to_time AND visibility = 1 \
-             ORDER BY time DESC, id2 DESC LIMIT :limit OFFSET :offset"
         ),
-        Sql::ScanNodes => {
-            "SELECT id, type, version, time, data FROM nodetable WHERE id > :id ORDER BY id LIMIT :limit".into()
-        }
-        Sql::ScanLinks => page(LINK_COLUMNS, "linktable", &["link_type", "id1", "id2"]),
-        Sql::ScanIndex => page(LINK_COLUMNS, "linktable", &["id1", "link_type", "visibility", "time", "id2"]),
-        Sql::ScanCounts => page("id, link_type, count, time, version", "counttable", &["id", "link_type"]),
+        Sql::TakeFromCount => format!(
+            "{common} ON CONFLICT (id, link_type) DO UPDATE SET \
+             count = GREATEST(counttable.count - 1, 0), time = EXCLUDED.time, version = counttable.version + 1"
+        ),
+        _ if statement.ids() > 0 => format!("{common} ORDER BY id2"),
+        _ => common,
     }
-}
-
-/// A page of rows after a key: a comparison of rows is one range of the index.
-fn page(columns: &str, table: &str, key: &[&str]) -> String {
-    let (names, values) = (key.join(", "), key.join(", :"));
-    format!("SELECT {columns} FROM {table} WHERE ({names}) > (:{values}) ORDER BY {names} LIMIT :limit")
 }

@@ -1,6 +1,6 @@
 //! LinkBench's statements for SQLite.
 
-use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
+use super::{INDEX_KEY, LINK_COLUMNS, Marks, Sql, Tables, Text, common, links_list, page};
 
 /// A multiget's statements cost SQLite only their own memory.
 const MULTIGETS: &[Sql] =
@@ -33,71 +33,25 @@ fn schema(_: Tables<'_>) -> Vec<String> {
 const INDEX: &str = "CREATE INDEX id1_type ON linktable (id1, link_type, visibility, time, id2, version, data)";
 
 fn statement(statement: Sql) -> String {
-    let insert_link = format!(
-        "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
-    );
+    let common = common(statement);
     match statement {
-        // A writer takes its lock at once, because after a read it might not get it.
-        Sql::AddNode => {
-            "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
-        }
-        Sql::GetNode => "SELECT id, type, version, time, data FROM nodetable WHERE id = :id".into(),
-        Sql::UpdateNode => {
-            "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
-        }
-        Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
         // The update that follows writes the version again.
         Sql::UpsertLink => format!(
-            "{insert_link} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = excluded.visibility, \
+            "{common} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = excluded.visibility, \
              version = -1 WHERE visibility <> excluded.visibility RETURNING version"
         ),
-        Sql::InsertLink => format!("{insert_link} ON CONFLICT DO NOTHING"),
-        Sql::LockLink => {
-            "SELECT visibility FROM linktable WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type".into()
-        }
-        Sql::UpdateLink => "UPDATE linktable SET visibility = :visibility, version = :version, time = :time, \
-             data = :data WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type"
-            .into(),
-        Sql::HideLink => {
-            "UPDATE linktable SET visibility = 0 WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type".into()
-        }
-        Sql::AddToCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, :base, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
+        Sql::InsertLink => format!("{common} ON CONFLICT DO NOTHING"),
+        Sql::AddToCount => format!(
+            "{common} ON CONFLICT (id, link_type) DO UPDATE SET \
              count = count + :change, time = excluded.time, version = version + 1"
-            .into(),
-        Sql::ChangeCount => "UPDATE counttable SET count = count + :change, version = version + 1, time = :time \
-             WHERE id = :id AND link_type = :link_type"
-            .into(),
-        Sql::TakeFromCount => "INSERT INTO counttable (id, link_type, count, time, version) \
-             VALUES (:id, :link_type, 0, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
+        ),
+        Sql::TakeFromCount => format!(
+            "{common} ON CONFLICT (id, link_type) DO UPDATE SET \
              count = max(count - 1, 0), time = excluded.time, version = version + 1"
-            .into(),
-        Sql::CountLinks => "SELECT count FROM counttable WHERE id = :id AND link_type = :link_type".into(),
-        Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
-            format!(
-                "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type \
-             AND id2 IN (:id2s) ORDER BY id2"
-            )
-        }
-        Sql::GetLinksList => format!(
-            "SELECT {LINK_COLUMNS} FROM linktable INDEXED BY id1_type WHERE id1 = :id1 AND link_type = :link_type \
-             AND visibility = 1 AND time >= :from_time AND time <= :to_time \
-             ORDER BY time DESC, id2 DESC LIMIT :limit OFFSET :offset"
         ),
-        Sql::ScanNodes => {
-            "SELECT id, type, version, time, data FROM nodetable WHERE id > :id ORDER BY id LIMIT :limit".into()
-        }
-        Sql::ScanLinks => format!(
-            "SELECT {LINK_COLUMNS} FROM linktable WHERE (link_type, id1, id2) > (:link_type, :id1, :id2) \
-             ORDER BY link_type, id1, id2 LIMIT :limit"
-        ),
-        Sql::ScanIndex => format!(
-            "SELECT {LINK_COLUMNS} FROM linktable INDEXED BY id1_type \
-             WHERE (id1, link_type, visibility, time, id2) > (:id1, :link_type, :visibility, :time, :id2) \
-             ORDER BY id1, link_type, visibility, time, id2 LIMIT :limit"
-        ),
-        Sql::ScanCounts => "SELECT id, link_type, count, time, version FROM counttable \
-             WHERE (id, link_type) > (:id, :link_type) ORDER BY id, link_type LIMIT :limit"
-            .into(),
+        _ if statement.ids() > 0 => format!("{common} ORDER BY id2"),
+        Sql::GetLinksList => links_list("linktable INDEXED BY id1_type"),
+        Sql::ScanIndex => page(LINK_COLUMNS, "linktable INDEXED BY id1_type", INDEX_KEY),
+        _ => common,
     }
 }

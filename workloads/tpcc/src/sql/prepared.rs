@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, SqlSession, Statement};
+use strum::VariantArray;
 
 use super::several::Several;
 use super::text::{Sql, stock_of};
@@ -14,7 +15,7 @@ use crate::data_set::DataSet;
 use crate::scale::DISTRICTS;
 use crate::settings::Style;
 
-const PLAIN: usize = Sql::ALL.len();
+const PLAIN: usize = Sql::VARIANTS.len();
 const STOCK: usize = PLAIN + DISTRICTS as usize;
 const ALL: usize = STOCK + Several::ALL;
 
@@ -55,7 +56,7 @@ impl Wanted {
             _ => style != Style::Plain,
         };
         let several = Several::all().filter(runs).map(Wanted::Several);
-        Sql::ALL.into_iter().map(Wanted::Plain).chain(stock).chain(several)
+        Sql::VARIANTS.iter().copied().map(Wanted::Plain).chain(stock).chain(several)
     }
 }
 

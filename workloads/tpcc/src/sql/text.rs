@@ -1,12 +1,13 @@
 //! The tables and statements of TPC-C in each dialect.
 
 use rumba_engine_api::sql::Dialect;
+use strum::VariantArray;
 
 use crate::data_set::DataSet;
 use crate::tables::{Table, Type};
 
 /// The statements of the five transactions, one row at a time (*plain*).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Sql {
     /// New order.
     CustomerAndTax,
@@ -46,40 +47,6 @@ pub enum Sql {
 }
 
 impl Sql {
-    /// All, in the order of their numbers.
-    pub const ALL: [Sql; 30] = [
-        Sql::CustomerAndTax,
-        Sql::TakeOrderNumber,
-        Sql::SetOrderNumber,
-        Sql::InsertOrder,
-        Sql::InsertNewOrder,
-        Sql::Item,
-        Sql::UpdateStock,
-        Sql::InsertLine,
-        Sql::PayWarehouse,
-        Sql::Warehouse,
-        Sql::PayDistrict,
-        Sql::District,
-        Sql::CustomersByName,
-        Sql::CustomerToPay,
-        Sql::CustomerData,
-        Sql::PayCustomer,
-        Sql::PayCustomerWithData,
-        Sql::InsertHistory,
-        Sql::Balance,
-        Sql::LastOrder,
-        Sql::Lines,
-        Sql::OldestNewOrder,
-        Sql::DeleteNewOrder,
-        Sql::CustomerOfOrder,
-        Sql::DeliverOrder,
-        Sql::DeliverLines,
-        Sql::Amount,
-        Sql::PayFromOrder,
-        Sql::NextOrder,
-        Sql::LowStock,
-    ];
-
     /// The text: `?` are its values, and `{lock}` locks the rows for a change.
     fn text(self) -> &'static str {
         match self {
@@ -239,16 +206,6 @@ mod tests {
     use super::*;
 
     const ONLY: DataSet = DataSet { number: 0, of: 1 };
-
-    #[test]
-    fn statements_are_numbered_as_they_stand() {
-        for (number, sql) in Sql::ALL.into_iter().enumerate() {
-            assert_eq!(sql as usize, number, "{sql:?}");
-        }
-        for (number, table) in Table::ALL.into_iter().enumerate() {
-            assert_eq!(table as usize, number, "{table:?}");
-        }
-    }
 
     #[test]
     fn each_dialect_has_its_places_and_its_locks() {
