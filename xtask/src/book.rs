@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pulldown_cmark::{Event, Parser, Tag};
+
+use crate::tidy::within;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
@@ -106,23 +108,6 @@ fn links(page: &Path, text: &str) -> Vec<Link> {
     });
     let to_file = written.filter(|link| !link.contains("://") && !link.starts_with(['#', '?']) && !link.is_empty());
     to_file.map(|written| Link { path: within(page, &written), written }).collect()
-}
-
-fn within(page: &Path, link: &str) -> Option<PathBuf> {
-    let mut path = page.parent().unwrap_or(Path::new("")).to_owned();
-    for component in Path::new(link.split(['#', '?']).next().unwrap_or_default()).components() {
-        match component {
-            Component::Normal(name) => path.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                if !path.pop() {
-                    return None;
-                }
-            }
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(path)
 }
 
 /// All Markdown below a directory.

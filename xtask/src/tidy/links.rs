@@ -24,18 +24,17 @@ pub fn check(file: &Text, root: &Path) -> Vec<Finding> {
 }
 
 fn dead(document: &Path, link: &str, root: &Path) -> Option<String> {
-    let target = link.split(['#', '?']).next().unwrap_or_default();
-    if target.is_empty() || link.contains("://") || link.starts_with("mailto:") {
+    if link.starts_with(['#', '?']) || link.is_empty() || link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
-    let Some(path) = within(document, target) else { return Some(format!("the link {link} leads out of the project")) };
+    let Some(path) = within(document, link) else { return Some(format!("the link {link} leads out of the project")) };
     (!root.join(path).exists()).then(|| format!("the link {link} leads nowhere"))
 }
 
-/// The path of a target relative to the root, if it stays within.
-fn within(document: &Path, target: &str) -> Option<PathBuf> {
+/// The path of a link's file relative to the root, if it stays within.
+pub fn within(document: &Path, link: &str) -> Option<PathBuf> {
     let mut path = document.parent().unwrap_or(Path::new("")).to_owned();
-    for component in Path::new(target).components() {
+    for component in Path::new(link.split(['#', '?']).next().unwrap_or_default()).components() {
         match component {
             Component::Normal(name) => path.push(name),
             Component::CurDir => {}

@@ -21,6 +21,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use links::within;
+
 /// Something that is not in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
