@@ -20,8 +20,7 @@ rumba_testkit::main!();
 mod support;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,6 +30,7 @@ use std::thread;
 use std::time::Duration;
 
 use rumba_engine_api::limits::{Backing, StorageLimit};
+use rumba_lab::host::processes::{ProcessStat, pids, stat_of};
 use rumba_lab::meter::{Meters, ThreadCpuRegistry};
 use rustix::time::{ClockId, clock_gettime};
 use support::*;
@@ -64,18 +64,18 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// The CPU ticks of each kernel thread so far, by its pid and start time.
-fn kernel_threads() -> HashMap<(OsString, u64), u64> {
-    let stats = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let stat = rumba_lab::host::parse::process_stat(&stat).filter(|stat| stat.is_kernel_thread)?;
-        Some(((entry.file_name(), stat.start_ticks), stat.cpu_ticks))
+fn kernel_threads() -> HashMap<(u32, u64), u64> {
+    let stats = pids().filter_map(|pid| {
+        let stat = stat_of(pid);
+        let stat = ProcessStat::parse(&stat).filter(ProcessStat::is_kernel_thread)?;
+        Some(((pid, stat.start_ticks), stat.cpu_ticks()))
     });
     stats.collect()
 }
 
 /// CPU seconds of the kernel threads since an earlier reading. Idle workers end and take their usage with them, so
 /// threads that are gone count as zero.
-fn kernel_threads_s_since(earlier: &HashMap<(OsString, u64), u64>) -> f64 {
+fn kernel_threads_s_since(earlier: &HashMap<(u32, u64), u64>) -> f64 {
     let now = kernel_threads();
     let ticks: u64 =
         now.iter().map(|(name, ticks)| ticks.saturating_sub(earlier.get(name).copied().unwrap_or(0))).sum();

@@ -18,6 +18,7 @@ use rumba_results::record::PhaseKind;
 use rumba_results::warning::Warning;
 
 use self::fold::Folded;
+use crate::host::processes::family;
 use crate::store::STACKS;
 
 /// Samples of each CPU and second: few enough to leave a server's figures unchanged, and no divisor of a timer's rate.
@@ -114,9 +115,10 @@ impl Sampler {
             self.trouble = Some("none: no directory for temporary files".to_owned());
             return;
         };
-        let servers = descendants(process);
+        let family = family([process]);
+        let servers = &family[1..];
         self.whom = if servers.is_empty() { "the clients' process" } else { "the server's processes" };
-        let pids = if servers.is_empty() { vec![process] } else { servers };
+        let pids = if servers.is_empty() { &family } else { servers };
         let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
         let mut command = record(&data);
         command.args(["-p", &pids.join(",")]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -210,14 +212,4 @@ fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<Folded
         return Err(io::Error::other("perf saw no running thread"));
     }
     Ok(folded)
-}
-
-/// All processes below this one.
-fn descendants(process: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let children: Vec<u32> =
-        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
-    let below = children.iter().flat_map(|child| descendants(*child)).collect::<Vec<_>>();
-    children.into_iter().chain(below).collect()
 }

@@ -158,7 +158,13 @@ mod tests {
     const NUMBERED_BY_THE_FILESYSTEM: DeviceNumber = DeviceNumber { major: 0, minor: 40 };
 
     fn mount(filesystem: &str, source: &str) -> Mount {
-        Mount { point: "/".into(), filesystem: filesystem.into(), source: source.into(), options: Vec::new() }
+        Mount {
+            root: "/".into(),
+            point: "/".into(),
+            filesystem: filesystem.into(),
+            source: source.into(),
+            options: Vec::new(),
+        }
     }
 
     fn sda2(source: &Path) -> Option<DeviceNumber> {

@@ -1,6 +1,5 @@
-//! The CPUs that this process may use, and the threads of a process.
+//! The CPUs that this process may use.
 
-use std::fs;
 use std::io;
 
 use rumba_engine_api::cpus::CpuSet;
@@ -11,10 +10,4 @@ pub fn allowed_cpus() -> io::Result<CpuSet> {
     let cpus =
         (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| mask.is_set(*cpu)).filter_map(|cpu| cpu.try_into().ok());
     CpuSet::of(cpus).ok_or_else(|| io::Error::other("the kernel reports no CPU for this process"))
-}
-
-/// The ids of a process's threads, by its pid or `self`; empty when it has ended.
-pub fn threads(process: &str) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }

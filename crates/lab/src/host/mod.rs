@@ -12,12 +12,14 @@ mod memory_limit;
 pub mod mounts;
 pub mod parse;
 pub(crate) mod plain;
+pub mod processes;
 mod warnings;
 
 use std::path::Path;
 
-pub(crate) use cpus::{allowed_cpus, threads};
+pub(crate) use cpus::allowed_cpus;
 pub(crate) use memory_limit::{memory_limit, usable_memory};
+pub(crate) use processes::threads;
 
 pub use facts::{Facts, Machine, Storage};
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// A mounted filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// The part of the filesystem that is mounted: `/`, or a directory of it.
+    pub root: PathBuf,
     /// The mount point.
     pub point: PathBuf,
     /// Its type: `ext4`.
@@ -71,13 +73,13 @@ pub fn mount_of<'a>(path: &Path, mounts: &'a [Mount]) -> Option<&'a Mount> {
 
 /// Parses mountinfo as proc(5) describes it: six fields, optional fields up to
 /// a dash, then type, source and the filesystem's own options.
-fn parse(text: &[u8]) -> Vec<Mount> {
+pub(crate) fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n').filter_map(parse_line).collect()
 }
 
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
-    let point = fields.nth(4)?;
+    let (root, point) = (fields.nth(3)?, fields.next()?);
     let mount_options = fields.next()?;
     let mut fields = fields.skip_while(|&field| field != b"-").skip(1);
     let filesystem = fields.next()?;
@@ -90,6 +92,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
         }
     }
     Some(Mount {
+        root: unescape(root).into(),
         point: unescape(point).into(),
         filesystem: String::from_utf8_lossy(filesystem).into_owned(),
         source: unescape(source).into(),

@@ -61,48 +61,6 @@ pub fn has_hypervisor(cpuinfo: &str) -> bool {
     field(cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"))
 }
 
-/// The fields of `/proc/PID/stat` that rumba uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessStat<'a> {
-    /// `R`, `S`, …; `Z` when it has ended and waits to be reaped.
-    pub state: &'a str,
-    /// The pid of its parent.
-    pub parent: u32,
-    /// CPU ticks of all its threads, in user and in system mode.
-    pub cpu_ticks: u64,
-    /// The same for its children that have ended and that it has waited for.
-    pub children_ticks: u64,
-    /// The start time, in ticks since the boot.
-    pub start_ticks: u64,
-    /// Whether it is a kernel thread.
-    pub is_kernel_thread: bool,
-}
-
-impl ProcessStat<'_> {
-    /// Whether it has ended: a zombie holds nothing but its number.
-    pub fn has_ended(&self) -> bool {
-        matches!(self.state, "Z" | "X")
-    }
-}
-
-/// Parses `/proc/PID/stat`: fields 3, 4, 9, 14 to 17, 22. The name, field 2, is in
-/// parentheses and may hold spaces and parentheses itself.
-pub fn process_stat(text: &str) -> Option<ProcessStat<'_>> {
-    // PF_KTHREAD of include/linux/sched.h.
-    const KERNEL_THREAD: u64 = 0x0020_0000;
-    let (_, after_name) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = after_name.split_ascii_whitespace().take(20).collect();
-    let figure = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(ProcessStat {
-        state: fields.first()?,
-        parent: u32::try_from(figure(4)?).ok()?,
-        cpu_ticks: figure(14)? + figure(15)?,
-        children_ticks: figure(16)? + figure(17)?,
-        start_ticks: figure(22)?,
-        is_kernel_thread: figure(9)? & KERNEL_THREAD != 0,
-    })
-}
-
 /// Ticks that the host's CPUs did not spend on work so far, from the first lines of `/proc/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCpuTicks {
@@ -202,22 +160,5 @@ mod tests {
         let release = os_release("PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n");
         assert_eq!(release["PRETTY_NAME"], "Debian GNU/Linux 12 (bookworm)");
         assert_eq!(release["ID"], "debian");
-    }
-
-    #[test]
-    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
-        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 11 22 3 4 20 0 1 0 98765 1000 200 1844";
-        let parsed = ProcessStat {
-            state: "S",
-            parent: 1,
-            cpu_ticks: 33,
-            children_ticks: 7,
-            start_ticks: 98765,
-            is_kernel_thread: false,
-        };
-        assert_eq!(process_stat(stat), Some(parsed));
-        let kernel = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0 1844";
-        assert!(process_stat(kernel).unwrap().is_kernel_thread);
-        assert_eq!(process_stat("42 (cut off"), None);
     }
 }

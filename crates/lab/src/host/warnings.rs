@@ -189,6 +189,7 @@ mod tests {
                 device: Ok(Device { number, name: "nvme0n1p1".to_owned() }),
                 device_facts: DeviceFacts::default(),
                 mount: Some(Mount {
+                    root: "/".into(),
                     point: "/data".into(),
                     filesystem: "ext4".to_owned(),
                     source: "/dev/nvme0n1p1".into(),

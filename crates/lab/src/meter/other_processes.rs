@@ -2,10 +2,9 @@
 //! kernel's. No process is charged with write-back, journals, loop devices and interrupts.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 
 use super::Known;
-use crate::host::parse::{self, ProcessStat};
+use crate::host::processes::{ProcessStat, family_among, pids, stat_of};
 
 /// A process: its pid and start time, because pids are reused.
 type Name = (u32, u64);
@@ -41,16 +40,9 @@ impl OtherProcesses {
     /// # Errors
     /// When the processes cannot be listed, or not all of them are visible.
     pub fn look(ours: impl IntoIterator<Item = u32>) -> Known<Self> {
-        let mut processes = Vec::new();
-        for entry in fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?.flatten() {
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            // A process may end during the reading.
-            let text = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            if let Some(stat) = parse::process_stat(&text) {
-                processes.push((pid, Seen::of(&stat)));
-            }
-        }
-        Self::among(processes, std::iter::once(std::process::id()).chain(ours).collect())
+        // A process may end during the reading.
+        let processes = pids().filter_map(|pid| Some((pid, Seen::of(&ProcessStat::parse(&stat_of(pid))?))));
+        Self::among(processes.collect(), std::iter::once(std::process::id()).chain(ours).collect())
     }
 
     /// The processes that are neither in `ours` nor descendants of it.
@@ -59,7 +51,8 @@ impl OtherProcesses {
         if !processes.iter().any(|(pid, _)| *pid == FIRST) {
             return Err(HIDDEN.to_owned());
         }
-        let family = family(ours, &processes);
+        let parents: Vec<(u32, u32)> = processes.iter().map(|(pid, seen)| (*pid, seen.parent)).collect();
+        let family: HashSet<u32> = family_among(&parents, ours).into_iter().collect();
         let other_processes = processes.into_iter().filter(|(pid, seen)| !seen.is_kernel && !family.contains(pid));
         Ok(Self(other_processes.map(|(pid, seen)| ((pid, seen.started), seen.ticks)).collect()))
     }
@@ -92,21 +85,8 @@ struct Seen {
 
 impl Seen {
     fn of(stat: &ProcessStat<'_>) -> Self {
-        let ticks = Ticks { own: stat.cpu_ticks, children: stat.children_ticks };
-        Self { parent: stat.parent, started: stat.start_ticks, is_kernel: stat.is_kernel_thread, ticks }
-    }
-}
-
-/// These processes and all their descendants.
-fn family(mut family: HashSet<u32>, processes: &[(u32, Seen)]) -> HashSet<u32> {
-    loop {
-        let before = family.len();
-        family.extend(
-            processes.iter().filter(|(_, seen)| family.contains(&seen.parent)).map(|(pid, _)| *pid).collect::<Vec<_>>(),
-        );
-        if family.len() == before {
-            return family;
-        }
+        let ticks = Ticks { own: stat.cpu_ticks(), children: stat.children_ticks };
+        Self { parent: stat.parent, started: stat.start_ticks, is_kernel: stat.is_kernel_thread(), ticks }
     }
 }
 
@@ -159,8 +139,9 @@ mod tests {
         assert!(!has(std::process::id()) && !has(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        let kernel =
-            |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.contains("kthreadd"));
+        let kernel = |pid: &u32| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.contains("kthreadd"))
+        };
         assert!(!seen.0.keys().any(|(pid, _)| kernel(pid)));
     }
 }

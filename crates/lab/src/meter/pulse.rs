@@ -16,6 +16,7 @@ use super::clock;
 use super::cpu_roll::{Role, ThreadCpuRegistry};
 use super::proc_file::ProcFile;
 use crate::host::parse;
+use crate::host::processes::ProcessStat;
 
 /// The time between two beats.
 const NAP: Duration = Duration::from_millis(50);
@@ -269,7 +270,7 @@ impl SuspendDetector {
         let watched = processes.into_iter().filter_map(|(pid, what)| {
             let stat = ProcFile::open(format!("/proc/{pid}/stat")).ok()?;
             let text = stat.read().ok()?;
-            let name = text.rsplit_once(')')?.0.split_once('(')?.1;
+            let name = ProcessStat::parse(&text)?.name;
             Some(Watched { who: format!("{what}, {name} (pid {pid}),"), stat })
         });
         *self.shared.watched() = watched.collect();

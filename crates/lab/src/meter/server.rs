@@ -9,6 +9,7 @@ use super::clock::ProcessClock;
 use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
 use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share};
+use crate::host::processes::{ProcessStat, family, stat_of};
 use crate::host::{parse, threads};
 
 /// Meters a server on this host.
@@ -75,8 +76,9 @@ impl ServerMeter {
     /// because their usage is in no other figure yet.
     pub fn look_for_descendants(&mut self) {
         self.dismiss_reaped();
-        let mut family: HashSet<u32> = self.pids().collect();
-        for pid in below(&mut family) {
+        let known: HashSet<u32> = self.pids().collect();
+        let family = family(known.iter().copied());
+        for pid in family.iter().copied().filter(|pid| !known.contains(pid)) {
             if let Ok(process) = Process::of(pid)
                 // The open file pins the process, so this is still the one that was found.
                 && let Ok(stat) = process.stat()
@@ -318,8 +320,7 @@ impl Gone {
 
 /// CPU time of a process so far, in steps of the kernel's ticks; `None` if there is no such process.
 pub fn cpu_ns(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    Some(parse::process_stat(&text)?.cpu_ticks * ns_per_tick())
+    Some(ProcessStat::parse(&stat_of(pid))?.cpu_ticks() * ns_per_tick())
 }
 
 fn ns_per_tick() -> u64 {
@@ -353,11 +354,11 @@ impl Process {
     /// Fails when the process is reaped; an ended process stays until its parent waits for it.
     fn stat(&self) -> Known<Stat> {
         let text = self.stat.read().map_err(|_| self.ended())?;
-        let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
+        let stat = ProcessStat::parse(&text).ok_or_else(|| self.stat.unexpected())?;
         Ok(Stat {
             parent: stat.parent,
             has_ended: stat.has_ended(),
-            cpu_ns: stat.cpu_ticks * ns_per_tick(),
+            cpu_ns: stat.cpu_ticks() * ns_per_tick(),
             children_ns: stat.children_ticks * ns_per_tick(),
         })
     }
@@ -411,30 +412,6 @@ impl Process {
         }
         let processes = HashMap::from([(self.pid, cpu_ns - stat.children_ns)]);
         Ok(ThreadSwitches { threads, processes, ended_cpu_ns: stat.children_ns })
-    }
-}
-
-/// The processes below those of `family`, to which they are added.
-fn below(family: &mut HashSet<u32>) -> Vec<u32> {
-    let mut parents: Vec<(u32, u32)> = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(stat) = parse::process_stat(&stat) {
-            parents.push((pid, stat.parent));
-        }
-    }
-    let mut found = Vec::new();
-    loop {
-        let before = found.len();
-        for (pid, parent) in &parents {
-            if family.contains(parent) && family.insert(*pid) {
-                found.push(*pid);
-            }
-        }
-        if found.len() == before {
-            return found;
-        }
     }
 }
 

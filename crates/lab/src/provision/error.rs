@@ -25,10 +25,7 @@ pub enum ProvisionError {
     },
     /// The path is not a directory.
     #[error("{} is not a directory; name a directory that is empty or does not exist", shown(path))]
-    NotADirectory {
-        /// The path.
-        path: PathBuf,
-    },
+    NotADirectory { path: PathBuf },
     /// The path has control characters, which would break lines or change the terminal.
     #[error(
         "{} cannot be displayed, because its name has newlines or terminal control characters; choose a data \

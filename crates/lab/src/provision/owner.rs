@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::parse::process_stat;
+use crate::host::processes::ProcessStat;
 
 /// The trial number of an owner without a trial: a server's keeper. Trials count from 1.
 pub const NO_TRIAL: u32 = 0;
@@ -146,8 +146,8 @@ fn is_no_process(error: &io::Error) -> bool {
 
 fn start_ticks(pid: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let stat =
-        process_stat(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as proc(5) describes it"))?;
+    let stat = ProcessStat::parse(&stat)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as proc(5) describes it"))?;
     if stat.has_ended() {
         return Err(io::ErrorKind::NotFound.into());
     }

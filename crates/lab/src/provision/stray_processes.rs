@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::error::{Doing, ProvisionError};
 use super::owner::Owner;
 use crate::host::parse::field;
+use crate::host::processes::{ProcessStat, pids, stat_of};
 
 /// The variable of the mark in the environment of a trial's processes.
 pub const VARIABLE: &str = "RUMBA_TRIAL";
@@ -74,35 +75,25 @@ fn all_end(mark: &str, path: &Path, patience: Duration) -> bool {
 /// the environment, and the mark, with its process titles; its processes end when their parent does.
 fn any_works_unmarked(path: &Path) -> bool {
     let is_bare = |pid| !fs::read(format!("/proc/{pid}/environ")).unwrap_or_default().contains(&b'=');
-    all_pids().any(|pid| works_in(pid, path) && may_be_ours(pid, path) && is_bare(pid))
+    pids().any(|pid| works_in(pid, path) && may_be_ours(pid, path) && is_bare(pid))
 }
 
 /// Whether a process that may belong to the trial is about to end. It loses its environment first, with the mark, then
 /// its memory, and at last its files. A volume can be unmounted only after that.
 fn any_is_ending(path: &Path) -> bool {
-    all_pids().any(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        is_ending(&stat) && may_be_ours(pid, path)
-    })
+    pids().any(|pid| is_ending(&stat_of(pid)) && may_be_ours(pid, path))
 }
 
 /// Whether a line of `/proc/PID/stat` shows a process that the kernel is ending and that is not yet a zombie.
 fn is_ending(stat: &str) -> bool {
     const ENDING: u64 = 0x4;
-    let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split_ascii_whitespace().collect();
-    let number = |nth: usize| fields.get(nth).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    let (state, flags, threads) = (fields.first().copied().unwrap_or("X"), number(6), number(17));
-    flags & ENDING != 0 && state != "X" && (state != "Z" || threads > 1)
+    let Some(ProcessStat { state, flags, threads, .. }) = ProcessStat::parse(stat) else { return false };
+    flags & ENDING != 0 && state != 'X' && (state != 'Z' || threads > 1)
 }
 
 /// The processes with the mark. A zombie has no environment.
 fn marked(mark: &str, path: &Path) -> Vec<u32> {
-    all_pids().filter(|pid| carries(*pid, mark, path)).collect()
-}
-
-fn all_pids() -> impl Iterator<Item = u32> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    pids().filter(|pid| carries(*pid, mark, path)).collect()
 }
 
 /// Whether a process that may belong to the trial has the mark. Only root can read other users' environments, and these

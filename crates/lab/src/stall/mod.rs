@@ -18,6 +18,7 @@ use rumba_results::record::{Interval, PhaseKind, TrialPlan};
 use rumba_results::warning::Warning;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::host::processes::family;
 use crate::limits::Enforcement;
 use cause::Between;
 use snapshot::{Snapshot, SnapshotSource};
@@ -240,7 +241,7 @@ impl StallWatch {
 /// Kills a trial's servers, so that its clients return and the measured data is reported. Requests the trial itself to
 /// stop.
 fn end(trial: u32) {
-    for pid in snapshot::family(trial) {
+    for pid in family([trial]) {
         let signal = if pid == trial { Signal::TERM } else { Signal::KILL };
         if let Some(pid) = Pid::from_raw(pid as i32) {
             // A process that has just ended needs no signal.

@@ -2,11 +2,11 @@
 //! process outside the trial's groups reads them from the kernel's small files, because a process without memory could
 //! not sample itself.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::host::processes::{ProcessStat, family, stat_of};
 use crate::host::{block, parse};
 use crate::limits::{Enforcement, MemoryPressure};
 
@@ -82,7 +82,7 @@ impl Snapshot {
         let device = place.device.as_ref().and_then(|file| fs::read_to_string(file).ok());
         Self {
             at: Instant::now(),
-            processes: family(place.process).into_iter().filter_map(Process::look).collect(),
+            processes: family([place.process]).into_iter().filter_map(Process::look).collect(),
             memory: limited.memory_pressure(),
             host_memory_wait_us: pressure.and_then(|text| parse::pressure_total_us(&text, "some")),
             device: device.and_then(|text| Device::parse(&text)),
@@ -102,29 +102,18 @@ impl Snapshot {
 
 impl Process {
     fn look(pid: u32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut process = Self::parse(pid, &text)?;
-        process.at_locks = at_locks(pid);
-        Some(process)
-    }
-
-    /// Fields 2, 3, 12, 14, 15 and 20 of `/proc/PID/stat`; see proc(5).
-    fn parse(pid: u32, text: &str) -> Option<Self> {
-        let (before, after) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = after.split_ascii_whitespace().take(20).collect();
-        let figure = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let text = stat_of(pid);
+        let stat = ProcessStat::parse(&text).filter(|stat| !stat.has_ended())?;
         let seconds = |ticks: u64| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
-        let state = fields.first()?.chars().next()?;
-        (!matches!(state, 'Z' | 'X')).then_some(())?;
         Some(Self {
             pid,
-            name: before.split_once('(')?.1.to_owned(),
-            state,
-            user_s: seconds(figure(14)?),
-            system_s: seconds(figure(15)?),
-            major_faults: figure(12)?,
-            threads: figure(20)?,
-            at_locks: None,
+            name: stat.name.to_owned(),
+            state: stat.state,
+            user_s: seconds(stat.user_ticks),
+            system_s: seconds(stat.system_ticks),
+            major_faults: stat.major_faults,
+            threads: stat.threads,
+            at_locks: at_locks(pid),
         })
     }
 
@@ -167,23 +156,6 @@ impl Device {
     }
 }
 
-/// A process and those below it, parents before children.
-pub fn family(process: u32) -> Vec<u32> {
-    let mut parents: Vec<(u32, u32)> = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        parents.extend(parse::process_stat(&stat).map(|stat| (pid, stat.parent)));
-    }
-    let (mut family, mut known) = (vec![process], HashSet::from([process]));
-    let mut next = 0;
-    while let Some(parent) = family.get(next).copied() {
-        family.extend(parents.iter().filter(|(pid, of)| *of == parent && known.insert(*pid)).map(|(pid, _)| pid));
-        next += 1;
-    }
-    family
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,29 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn process_user_time_is_separate_from_kernel_time() {
-        let stat = "42 (maria (d)) T 1 42 42 0 -1 4194304 100 0 77 0 1100 2200 3 4 20 0 31 0 98765 1000 200 1844";
-        let process = Process::parse(42, stat).unwrap();
-        let ticks = rustix::param::clock_ticks_per_second() as f64;
-        assert_eq!((process.name.as_str(), process.is_stopped(), process.major_faults), ("maria (d)", true, 77));
-        assert_eq!((process.user_s, process.system_s, process.threads), (1100.0 / ticks, 2200.0 / ticks, 31));
-    }
-
-    #[test]
     fn a_devices_operations_are_those_of_both_directions() {
         let text = "  10 1 16 5 20 2 32 6 0 1234 11 0 0 0 0 0 0";
         let device = Device { operations: 30, read_bytes: 8192, write_bytes: 16384, busy_ms: 1234 };
         assert_eq!(Device::parse(text), Some(device));
         assert_eq!(Device::parse("1 2 3"), None);
-    }
-
-    #[test]
-    fn what_a_process_has_started_comes_after_it() {
-        let own = std::process::id();
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let family = family(own);
-        assert_eq!((family.first(), family.contains(&child.id())), (Some(&own), true));
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::host::mounts::{Mount, mounts};
+
 /// A tree of control groups, and this process's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
@@ -26,8 +28,7 @@ pub enum Version {
 /// The tree that has a controller: version 1's own tree for it, else version 2's.
 pub fn tree_of(controller: &str) -> Option<Tree> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let tree = find(&groups, &mounts, controller)?;
+    let tree = find(&groups, &mounts().ok()?, controller)?;
     let has_it = match tree.version {
         Version::One => true,
         Version::Two => words(&tree.root.join("cgroup.controllers")).iter().any(|word| word == controller),
@@ -64,9 +65,8 @@ pub fn parent_with(tree: &Tree, controllers: &[&str]) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Finds a controller's tree in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn find(groups: &str, mountinfo: &str, controller: &str) -> Option<Tree> {
-    let mounts: Vec<Mounted> = mountinfo.lines().filter_map(Mounted::parse).collect();
+/// Finds a controller's tree in the text of `/proc/self/cgroup` and among the mounts.
+fn find(groups: &str, mounts: &[Mount], controller: &str) -> Option<Tree> {
     let group_of = |wanted: &str| {
         groups.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -79,13 +79,13 @@ fn find(groups: &str, mountinfo: &str, controller: &str) -> Option<Tree> {
             found.then(|| fields.next()).flatten()
         })
     };
-    let tree = |version, mounted: &Mounted, wanted: &str| {
+    let tree = |version, mounted: &Mount, wanted: &str| {
         let group = Path::new(group_of(wanted)?);
-        let below = group.strip_prefix(mounted.root).unwrap_or(Path::new(""));
+        let below = group.strip_prefix(&mounted.root).unwrap_or(Path::new(""));
         let own = mounted.point.components().chain(below.components()).collect();
         Some(Tree { version, root: mounted.point.to_owned(), own })
     };
-    let named = |mounted: &&Mounted| mounted.options.split(',').any(|option| option == controller);
+    let named = |mounted: &&Mount| mounted.has_option(controller);
     let first = mounts.iter().find(|mounted| mounted.filesystem == "cgroup" && named(mounted));
     let second = || mounts.iter().find(|mounted| mounted.filesystem == "cgroup2");
     match first {
@@ -94,26 +94,10 @@ fn find(groups: &str, mountinfo: &str, controller: &str) -> Option<Tree> {
     }
 }
 
-struct Mounted<'a> {
-    root: &'a str,
-    point: &'a Path,
-    filesystem: &'a str,
-    options: &'a str,
-}
-
-impl<'a> Mounted<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
-        let (root, point) = (mount.next()?, Path::new(mount.next()?));
-        let mut fields = filesystem.split(' ');
-        Some(Self { root, point, filesystem: fields.next()?, options: fields.nth(1)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::mounts::parse;
 
     const ONE: &str = "\
 35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
@@ -124,27 +108,27 @@ mod tests {
     #[test]
     fn version_one_has_a_tree_for_each_controller() {
         let groups = "7:blkio:/\n4:cpuset,memory:/user/me\n0::/unified\n";
-        let memory = find(groups, ONE, "memory").unwrap();
+        let memory = find(groups, &parse(ONE.as_bytes()), "memory").unwrap();
         assert_eq!(memory.version, Version::One);
         assert_eq!(memory.own, Path::new("/sys/fs/cgroup/memory/user/me"));
-        let blkio = find(groups, ONE, "blkio").unwrap();
+        let blkio = find(groups, &parse(ONE.as_bytes()), "blkio").unwrap();
         assert_eq!(blkio.own, blkio.root);
     }
 
     #[test]
     fn version_two_has_one_for_all() {
-        let mounts = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-        let tree = find("0::/user.slice/user-0.slice/session-1.scope\n", mounts, "memory").unwrap();
+        let mounts = b"30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let tree = find("0::/user.slice/user-0.slice/session-1.scope\n", &parse(mounts), "memory").unwrap();
         assert_eq!(tree.version, Version::Two);
         assert_eq!(tree.own, Path::new("/sys/fs/cgroup/user.slice/user-0.slice/session-1.scope"));
     }
 
     #[test]
     fn a_container_sees_its_own_part_of_the_tree() {
-        let mounts = "30 23 0:26 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
-        let tree = find("4:memory:/docker/abc/inner\n", mounts, "memory").unwrap();
+        let mounts = b"30 23 0:26 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let tree = find("4:memory:/docker/abc/inner\n", &parse(mounts), "memory").unwrap();
         assert_eq!(tree.own, Path::new("/sys/fs/cgroup/memory/inner"));
-        let tree = find("4:memory:/docker/abc\n", mounts, "memory").unwrap();
+        let tree = find("4:memory:/docker/abc\n", &parse(mounts), "memory").unwrap();
         assert_eq!(tree.own, tree.root);
     }
 
