@@ -23,7 +23,6 @@ use rumba_server_kit::host::{self, Data, Running};
 /// Timeout of a counter query.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Who runs the server.
 /// Who runs the server. The schema is `None` if another process of the trial has taken it.
 pub type Host = host::Host<Running, Option<Taken>>;
 
