@@ -29,7 +29,6 @@ const KEPT: &str = "docs/aa.json";
 /// The unit that the repeats of a side are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
-    /// Loads.
     Loads,
     /// Starts of one load.
     Kept,
@@ -126,7 +125,6 @@ fn kind_of(part: Part, metric: &str) -> &'static str {
 struct Cell {
     /// Pairs, and how many had a false verdict.
     pairs: Counted,
-    /// By kind.
     kinds: BTreeMap<String, Counted>,
     /// The median over pairs and sides of the coefficient of variation of throughput.
     noise: Option<f64>,

@@ -11,7 +11,6 @@ use std::process::Command;
 use rumba_results::condition;
 use serde_json::Value;
 
-/// The table.
 const TABLE: &str = "engines/memory-needs.txt";
 /// A build to measure.
 #[derive(Clone, Copy)]

@@ -356,7 +356,6 @@ mod tests {
         warnings(engines, 1 << 40, &registry()).into_iter().map(|warning| (warning.message, warning.remedy)).collect()
     }
 
-    /// An engine with its own setting.
     fn own(name: &str, setting: &str, value: &str) -> EngineConfig {
         let settings = [(setting, Value::Text(value.to_owned()))].into();
         EngineConfig { name: name.to_owned(), settings, ..config("sqlite", Durability::NoSync) }

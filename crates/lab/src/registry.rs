@@ -52,7 +52,6 @@ impl Registry {
         self.engine(&config.engine).map(|engine| engine.facts(config))
     }
 
-    /// A workload by its name.
     pub fn workload(&self, name: &str) -> Option<&dyn Workload> {
         self.workloads.iter().map(AsRef::as_ref).find(|workload| workload.name() == name)
     }

@@ -64,7 +64,6 @@ impl Live {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its page.
     pub(crate) fn page(&self) -> String {
         self.view().page(&PAGE)
     }

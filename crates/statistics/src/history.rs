@@ -28,7 +28,6 @@ use crate::validity::withhold;
 pub struct Run {
     /// The directory, as given by the user.
     pub directory: String,
-    /// Its results.
     pub results: Results,
 }
 

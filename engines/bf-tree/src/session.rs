@@ -17,7 +17,6 @@ enum Change {
     Delete,
 }
 
-/// A session.
 pub(crate) struct BfTreeSession {
     shared: Arc<Shared>,
     /// Key of the current request, prefixed with its space's number.

@@ -36,7 +36,6 @@ const MONGODB: &[SettingInfo] = &[
     ),
 ];
 
-/// Settings for SecantusDB.
 const SECANTUSDB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,

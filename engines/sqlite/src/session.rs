@@ -24,7 +24,6 @@ enum Submitted {
     Text,
 }
 
-/// A session.
 pub(crate) struct SqliteSession {
     // Fields drop in this order: the cache is freed before its share is returned.
     handle: Handle,

@@ -17,7 +17,6 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 const GIVE_UP: Duration = Duration::from_secs(30);
 /// The pause after the first attempt; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reaction of a session to a lost connection.

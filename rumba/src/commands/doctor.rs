@@ -83,7 +83,6 @@ pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
     Ok(if args.clean && !left.is_empty() { ExitCode::from(FAILURE) } else { ExitCode::SUCCESS })
 }
 
-/// A leftover that remains.
 struct RemainingLeftover {
     /// The leftover, and the reason if known, which includes the remedy.
     what: String,

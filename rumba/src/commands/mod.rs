@@ -126,7 +126,6 @@ fn values(kind: Kind) -> String {
     }
 }
 
-/// A setting as JSON.
 fn setting_json(info: &SettingInfo<&str>) -> serde_json::Value {
     serde_json::json!({ "name": info.name, "default": info.default, "help": info.help })
 }

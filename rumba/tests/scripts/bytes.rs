@@ -35,7 +35,6 @@ impl Recorder {
         Arc::new(Setup { host: Arc::new(self), ..Arc::into_inner(Run::new().setup(script)).unwrap() })
     }
 
-    /// Loads it.
     pub fn load(self, script: &str) -> Interpreter {
         Interpreter::new(&self.setup(script), 3, Arc::default()).unwrap()
     }

@@ -502,7 +502,6 @@ impl Bound for FaultyBound {
     }
 }
 
-/// The events of a trial of this part.
 fn reported(faulty: Faulty, part: TrialPart) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");

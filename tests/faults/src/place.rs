@@ -42,7 +42,6 @@ impl Bench {
         Ok(existing)
     }
 
-    /// A place for a case.
     pub(crate) fn place(&self, name: &str) -> Result<CaseDirectory, Trouble> {
         let place = CaseDirectory { dir: self.base.join(name), rumba: self.rumba.clone() };
         place.remove();

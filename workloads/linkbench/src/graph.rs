@@ -191,7 +191,6 @@ pub trait GraphLoad: Send {
     /// Stages a link, and its index entry where the index is kept during the load.
     fn stage_link(&mut self, link: &Link<'_>);
 
-    /// Stages a count.
     fn stage_count(&mut self, count: &LinkCount);
 
     /// Writes the staged rows in one transaction. They stay staged, so that a

@@ -18,7 +18,6 @@ use crate::script_error;
 use crate::stable_c_string::StableCString;
 use crate::statement::{self, ParamHead};
 
-/// A statement of a connection.
 pub(crate) type BoundStatement = statement::BoundStatement<Connection>;
 
 /// `sql_error_t` of api.lua.

@@ -37,7 +37,6 @@ struct Served<'a> {
     warmup_s: u64,
 }
 
-/// MariaDB.
 pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let port = free_port()?;
     let listen = [format!("--port={port}"), "--bind-address=127.0.0.1".into(), "--innodb-buffer-pool-size=256M".into()];
@@ -56,7 +55,6 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     Served { bench, name: "MariaDB", protocol: "mysql", routes, warmup_s: 1 }.measure()
 }
 
-/// PostgreSQL.
 pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let port = free_port()?;
     let server = Server::postgresql(bench, port)?;

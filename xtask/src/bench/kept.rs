@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Failure, Line, STEPS, page};
 
-/// The stored measurements.
 pub struct MeasurementStore {
     root: PathBuf,
     machine: Value,

@@ -55,7 +55,6 @@ impl Bench {
         Ok(target.join("release").join(name))
     }
 
-    /// The path of `rumba`.
     pub fn rumba(&self) -> PathBuf {
         self.release.join("rumba")
     }
@@ -169,7 +168,6 @@ fn left_out(repeats: usize) -> usize {
     out
 }
 
-/// A phase of a trial.
 pub fn phase<'a>(trial: &'a Value, name: &str) -> Result<&'a Value, Failure> {
     let phases = trial["phases"].as_array().ok_or("a trial without phases")?;
     phases.iter().find(|phase| phase["phase"] == name).ok_or_else(|| format!("a trial without {name}").into())

@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub struct Cores {
     /// The server's.
     pub server: Option<String>,
-    /// The clients'.
     pub clients: Option<String>,
 }
 

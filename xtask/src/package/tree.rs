@@ -16,7 +16,6 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/rumba.fish"),
 ];
 
-/// The tree.
 pub struct Tree {
     dir: PathBuf,
 }

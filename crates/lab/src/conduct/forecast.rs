@@ -106,7 +106,6 @@ impl Forecast {
         *took = (took.0 + seconds, took.1 + 1);
     }
 
-    /// A trial begins.
     pub fn begins(&mut self, trial: &TrialPlan, now: Instant) {
         self.rest.retain(|plan| plan.number != trial.number);
         let to_come = phases_of(trial);

@@ -25,7 +25,6 @@ pub use list::{KeptServer, find, stop};
 pub struct Order {
     /// The server's name.
     pub name: String,
-    /// The engine.
     pub engine: EngineConfig,
     /// The absolute parent directory for the server's data.
     pub place: PathBuf,

@@ -8,7 +8,6 @@ use crate::provision::ProvisionError;
 /// The state of a load's data.
 #[derive(Debug)]
 pub enum KeptLoad {
-    /// The data.
     Here(Box<KeptData>),
     /// The data is unusable, and why; loading again may help.
     Lost(String),

@@ -140,7 +140,6 @@ impl CheckedDir {
         }
     }
 
-    /// The names in it.
     pub fn names(&self) -> Result<Vec<OsString>, ProvisionError> {
         let entries = fs::read_dir(self.by_descriptor(".".as_ref()));
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name());

@@ -41,7 +41,6 @@ pub enum ProvisionError {
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The owner.
         owner: Box<Owner>,
     },
     /// From here it is unknown whether the owner still runs.
@@ -53,7 +52,6 @@ pub enum ProvisionError {
     OutOfSight {
         /// The directory.
         path: PathBuf,
-        /// The owner.
         owner: Box<Owner>,
     },
     /// The data was kept on purpose.
@@ -64,7 +62,6 @@ pub enum ProvisionError {
     Kept {
         /// The directory.
         path: PathBuf,
-        /// The owner.
         owner: Box<Owner>,
     },
     /// The marker is not readable, so nothing is known about the directory.
@@ -82,7 +79,6 @@ pub enum ProvisionError {
         path: PathBuf,
         /// The reason, as text: `it belongs to no_user (65534)`.
         objection: String,
-        /// The remedy.
         remedy: String,
     },
     /// Another process holds the lock of a directory.

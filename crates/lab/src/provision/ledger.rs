@@ -62,9 +62,7 @@ const LONGEST: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct Leftover {
     kind: Kind,
-    /// Its path.
     pub path: PathBuf,
-    /// Its owner.
     pub owner: Owner,
     /// Why rumba cannot know whether it still exists, or whether its owner has ended, and the remedy.
     pub doubt: Option<String>,

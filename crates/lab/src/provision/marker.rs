@@ -26,7 +26,6 @@ pub struct OwnerTag {
     format: u32,
     /// The directory that it marks. A copy of a data directory has the marker of the original and is not rumba's.
     pub path: PathBuf,
-    /// Its owner.
     #[serde(flatten)]
     pub owner: Owner,
     /// Whether the user keeps the data.

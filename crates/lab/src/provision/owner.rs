@@ -53,7 +53,6 @@ impl fmt::Display for Owner {
 /// A process, distinguishable from any later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// Its pid.
     pub pid: u32,
     /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`). Each time namespace shifts it.
     pub start_ticks: u64,
@@ -76,7 +75,6 @@ pub struct ProcessId {
 pub enum Life {
     /// It runs.
     Lives,
-    /// It has ended.
     Ended,
     /// It ran on another host, or in this boot in another namespace of pids or of time.
     OutOfSight,

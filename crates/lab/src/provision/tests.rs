@@ -51,7 +51,6 @@ fn owner() -> Owner {
     Owner::this_process("quickstart", 1).unwrap()
 }
 
-/// An owner that has ended.
 pub(crate) fn ended_owner() -> Owner {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let process = ProcessId::of(child.id()).unwrap();

@@ -41,7 +41,6 @@ pub enum Stage {
         kind: OpKind,
         /// Its due time.
         intended_ns: u64,
-        /// Its start.
         started_ns: u64,
     },
 }
@@ -61,7 +60,6 @@ impl InFlight {
         self.stage.store(ARRIVAL, Ordering::Release);
     }
 
-    /// It has started an operation.
     #[inline]
     pub fn has_operation(&self, kind: OpKind, intended_ns: u64, started_ns: u64) {
         self.kind.store(kind as u32, Ordering::Relaxed);

@@ -29,7 +29,6 @@ use super::woken::{self, Woken};
 /// A client's whole run, with everything that it owns.
 type Run = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
 
-/// A client and its pace.
 pub type Paced = (Box<dyn Client>, ClientPace);
 
 /// The event that a client waits for between polls.

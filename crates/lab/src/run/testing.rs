@@ -33,7 +33,6 @@ pub enum Action {
     Pause(Duration),
     /// Waits until another thread wakes it.
     BeWoken,
-    /// Wakes itself.
     WakeSelf,
     /// No work: it never waits.
     Nothing,

@@ -32,7 +32,6 @@ impl Woken {
         self.event.as_raw_fd()
     }
 
-    /// The waker of a client.
     pub fn waker(self: &Arc<Self>, client: usize) -> Waker {
         Waker::from(Arc::new(OneClient { woken: self.clone(), client }))
     }

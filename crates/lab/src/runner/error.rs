@@ -32,7 +32,6 @@ pub enum RunError {
     Mistake {
         /// The fault.
         problem: String,
-        /// The remedy.
         remedy: String,
     },
     /// Something that failed.
@@ -40,7 +39,6 @@ pub enum RunError {
     Failure {
         /// The fault.
         problem: String,
-        /// The remedy.
         remedy: String,
     },
 }

@@ -19,7 +19,6 @@ use crate::registry::Registry;
 
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
-/// The keys of an `[[engine]]`.
 pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 

@@ -17,9 +17,7 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{problem}")]
 pub struct SpecError {
-    /// The problem.
     pub problem: String,
-    /// The remedy.
     pub remedy: String,
     /// Its place.
     pub origin: Origin,

@@ -23,7 +23,6 @@ impl Known {
         Ok(Self { own: workload.settings(), declared: workload.declared(given)? })
     }
 
-    /// All settings.
     pub fn all(&self) -> Vec<SettingInfo<&str>> {
         self.own.iter().copied().chain(self.declared.iter().map(SettingInfo::borrowed)).collect()
     }

@@ -12,7 +12,6 @@ use super::node::{Node, Table, Tree};
 use super::take;
 use crate::host::{allowed_cpus, usable_memory};
 
-/// The keys of `[limits]`.
 pub const LIMIT_KEYS: &[&str] = &["memory", "storage", "cpus", "client_cpus"];
 
 /// The limits of an engine: the experiment's, overridden by its own.

@@ -23,9 +23,7 @@ const LEAST: f64 = 0.9;
 
 /// An engine with its fit into memory.
 pub struct Fitted {
-    /// The engine.
     pub config: EngineConfig,
-    /// Its fit.
     pub fit: Fit,
 }
 

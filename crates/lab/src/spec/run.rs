@@ -11,7 +11,6 @@ use super::node::{Node, Table};
 use super::{RepeatsFrom, RunSpec, client_steps, ladder, rate, take};
 use crate::registry::Registry;
 
-/// The keys of `[run]`.
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
     "clients",

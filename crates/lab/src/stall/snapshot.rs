@@ -10,7 +10,6 @@ use crate::host::processes::{ProcessStat, family, stat_of};
 use crate::host::{block, parse};
 use crate::limits::{Enforcement, MemoryPressure};
 
-/// The sources of a snapshot.
 #[derive(Debug)]
 pub struct SnapshotSource {
     /// The trial's own process; its children are found below it.
@@ -46,7 +45,6 @@ pub struct Snapshot {
 /// One process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Its pid.
     pub pid: u32,
     /// Its program's name, at most 15 bytes.
     pub name: String,

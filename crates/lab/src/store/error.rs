@@ -71,7 +71,6 @@ pub enum ClaimError {
     /// The path has a symbolic link to nothing.
     #[error("{} is a symbolic link to {}, which does not exist", shown(link), shown(target))]
     Dangling {
-        /// The link.
         link: PathBuf,
         /// Its target, as the link names it.
         target: PathBuf,

@@ -78,7 +78,6 @@ impl TrialWriter {
         self.phase
     }
 
-    /// Takes an event.
     pub fn take(&mut self, event: Event) {
         match event {
             Event::Interval(interval) => {

@@ -65,7 +65,6 @@ impl Span {
         }
     }
 
-    /// Its phase.
     pub fn phase(&self) -> PhaseKind {
         self.phase
     }

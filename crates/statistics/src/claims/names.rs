@@ -17,7 +17,6 @@ const ALIASES: [(&str, &str); 2] = [("tps", "ops_per_s"), ("ips", "load_ops_per_
 pub struct Mistake {
     /// The fault.
     pub problem: String,
-    /// The remedy.
     pub remedy: String,
     /// The position in the expression, in bytes.
     pub offset: usize,
@@ -113,7 +112,6 @@ pub struct MetricRef {
     pub metric: String,
     /// Whether it belongs to the load.
     pub load: bool,
-    /// The engine.
     pub engine: String,
     /// The number of clients; 0 in an open scope if the expression does not say it.
     pub clients: u32,

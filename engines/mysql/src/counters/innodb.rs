@@ -199,7 +199,6 @@ pub(crate) fn purge_progress(admin: &mut dyn Request) -> Option<PurgeProgress> {
     progress_in(&monitor(admin).ok()?)
 }
 
-/// The progress of purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PurgeProgress {
     /// The next transaction number.

@@ -92,7 +92,6 @@ pub struct Drivers {
 /// The refusal of the server to a new client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
-    /// A connection.
     Connection,
     /// A prepared statement.
     Statement,

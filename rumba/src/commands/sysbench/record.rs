@@ -14,7 +14,6 @@ use super::Ended;
 /// The document of a run, and its file if one was requested.
 #[derive(Clone)]
 pub struct Record {
-    /// The document.
     pub document: Document,
     file: Option<PathBuf>,
 }

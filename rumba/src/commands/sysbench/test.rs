@@ -25,15 +25,11 @@ use super::{Ended, host, print};
 
 /// A test that is about to run.
 pub enum Test<'a> {
-    /// A script.
     Script(&'a Script),
     /// A built-in test, with the seed of its random numbers.
     BuiltIn {
-        /// Its name.
         name: &'a str,
-        /// The test.
         test: &'a BuiltInTest,
-        /// The seed.
         seed: u64,
         /// The output of reports.
         drivers: &'a host::Drivers,

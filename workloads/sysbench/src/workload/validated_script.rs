@@ -293,7 +293,6 @@ pub(super) fn refused(refusal: &Refusal) -> SettingError {
     SettingError::new("options", words, OPTIONS_OF_A_SCRIPT)
 }
 
-/// Refuses options in `options` that the experiment sets.
 fn refuse_what_the_experiment_says(set: &OptionSet, key: &str, info: &OptionInfo) -> Result<(), SettingError> {
     match named::said_by(key, info) {
         Some(instead) if set.source(key) == Some(Source::CommandLine) => {

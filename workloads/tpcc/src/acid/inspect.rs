@@ -68,6 +68,5 @@ pub trait Inspect {
     /// All rows of a table.
     fn content(&mut self, table: Table) -> Result<Vec<Row>>;
 
-    /// Visits the payments since a time.
     fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<()>;
 }

@@ -58,7 +58,6 @@ impl DataSet {
         self.number as usize * SPACES.len() + of_set
     }
 
-    /// The space of a table.
     fn table(self, table: Table) -> SpaceId {
         self.space(table as usize)
     }

@@ -9,7 +9,6 @@ use rumba_engine_api::value::DateTime;
 use super::NOTHING;
 use crate::tables::{NONE, Table, Type};
 
-/// The location of a column.
 #[derive(Clone, Copy, Debug)]
 enum ColumnLocation {
     Key,

@@ -52,7 +52,6 @@ pub struct SqlStore {
 /// The maximum number of statements sent together: one for each district.
 const MOST_TOGETHER: usize = DISTRICTS as usize;
 
-/// The row of an order with this key.
 pub(super) fn order_row(order: &NewOrder, key: [Param<'static>; 3]) -> [Param<'static>; 7] {
     let (count, is_local) = (order.lines().len() as u32, order.is_local());
     let entered = Param::Timestamp(order.entered);

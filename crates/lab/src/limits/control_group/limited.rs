@@ -44,7 +44,6 @@ fn shared_bytes(group: &Path) -> f64 {
 pub struct MemoryPressure {
     /// Bytes used now, page cache included.
     pub held_bytes: u64,
-    /// The limit, bytes.
     pub limit_bytes: u64,
 }
 

@@ -127,7 +127,6 @@ impl Volume {
         self.delayer.as_ref().map(Delayer::pid)
     }
 
-    /// The loop device.
     pub fn device(&self) -> &LoopDevice {
         &self.device
     }

@@ -94,7 +94,6 @@ impl Layout {
 /// The device of a volume, and the groups that throttle it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Throttled {
-    /// The device.
     pub device: LoopDevice,
     /// Version 1's groups that hold its throttles; in version 2 they are removed with their group.
     pub groups: Vec<PathBuf>,
