@@ -251,7 +251,7 @@ impl Bound for LinkBenchBound {
 
     /// A database assigns the ids of new nodes, and [`NodeIds`] are separate for each host.
     fn partition(&self, share: HostShare) -> Result<(), &'static str> {
-        self.progress.partition(share);
+        self.progress.partition.set(share);
         Ok(())
     }
 

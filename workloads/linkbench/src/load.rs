@@ -3,13 +3,13 @@
 //! Every chunk draws from its own generator. The data therefore depends only on the seed and the number of ids, and not
 //! on which loader loads which chunk.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use rand::{Rng, SeedableRng};
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{ClientAddress, HostShare, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Random, Retry, stream_seed};
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_workload_kit::{Partition, Random, Retry, stream_seed};
 
 use crate::choice::Graph;
 use crate::distribution::payload::Payload;
@@ -45,21 +45,14 @@ struct Padded(AtomicU64);
 pub struct Progress {
     rows_chunk: Padded,
     index_chunk: Padded,
-    /// The host's share of the chunks, if there are several hosts.
-    share: OnceLock<HostShare>,
+    /// This host's share of the chunks.
+    pub partition: Partition,
 }
 
 impl Progress {
-    /// Takes every n-th chunk only.
-    pub fn partition(&self, share: HostShare) {
-        // A share does not change.
-        let _ = self.share.set(share);
-    }
-
     /// The next chunk of this host by a counter.
     fn next(&self, chunk: &Padded) -> u64 {
-        let share = self.share.get().copied().unwrap_or(HostShare::ALL);
-        share.nth(chunk.0.fetch_add(1, Ordering::Relaxed))
+        self.partition.share().nth(chunk.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 

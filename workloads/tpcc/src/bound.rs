@@ -268,7 +268,7 @@ impl Bound for TpcCBound {
 
     /// Clients need no separate key ranges, because keys over SQL do not contain the client's number.
     fn partition(&self, share: HostShare) -> Result<(), &'static str> {
-        self.progress.partition(share);
+        self.progress.partition.set(share);
         Ok(())
     }
 

@@ -2,15 +2,15 @@
 //! therefore depends only on the seed and the scale, and not on which loader loads which chunk.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 
 use rand::SeedableRng;
 use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_engine_api::value::DateTime;
-use rumba_engine_api::worker::{ClientAddress, HostShare, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Random, Retry, below, stream_seed};
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_workload_kit::{Partition, Random, Retry, below, stream_seed};
 
 use crate::chunk::{Chunk, ORDERS, ROWS};
 use crate::data_set::DataSet;
@@ -28,24 +28,14 @@ use crate::tables::Table;
 pub struct Progress {
     run: AtomicU64,
     index: AtomicUsize,
-    /// The host's share of the runs, if there are several hosts.
-    share: OnceLock<HostShare>,
+    /// This host's share of the runs.
+    pub partition: Partition,
 }
 
 impl Progress {
-    /// Takes every n-th run of chunks only.
-    pub fn partition(&self, share: HostShare) {
-        // A share does not change.
-        let _ = self.share.set(share);
-    }
-
-    fn share(&self) -> HostShare {
-        self.share.get().copied().unwrap_or(HostShare::ALL)
-    }
-
     /// The numbers of the chunks that a loader writes next, counted over all data sets; `None` if none are left.
     fn next_run(&self, config: &Config) -> Option<Range<u64>> {
-        let number = self.share().nth(self.run.fetch_add(1, Relaxed));
+        let number = self.partition.share().nth(self.run.fetch_add(1, Relaxed));
         let (runs, chunks) = (Chunk::runs(&config.scale), Chunk::count(&config.scale));
         let set = number / runs;
         if set >= u64::from(config.sets) {
@@ -202,7 +192,7 @@ impl IndexLoader {
     /// A loader that takes its share.
     pub fn new(loader: Loader, progress: Arc<Progress>, at: ClientAddress, seed: u64) -> Self {
         // The first host makes all of them, because they are too few to divide.
-        let makes = at.host == 0 && progress.share().own(at.client) < loader.index_loaders();
+        let makes = at.host == 0 && progress.partition.share().own(at.client) < loader.index_loaders();
         Self { loader, progress, makes, index: None, retry: Retry::of_loader(at, seed) }
     }
 }

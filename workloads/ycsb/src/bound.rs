@@ -180,9 +180,9 @@ impl Bound for YcsbBound {
     }
 
     fn partition(&self, share: HostShare) -> Result<(), &'static str> {
-        self.progress.partition(share);
-        self.inserted.partition(share);
-        self.tallies.partition(share);
+        self.progress.partition.set(share);
+        self.inserted.partition.set(share);
+        self.tallies.partition.set(share);
         Ok(())
     }
 

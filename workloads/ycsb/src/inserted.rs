@@ -3,11 +3,10 @@
 //! Clients on several hosts cannot count together. Each host counts its own inserts from the first new record on, and
 //! [`Inserted::record`] spreads these numbers over the records, so that no two hosts insert the same one.
 
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use rumba_engine_api::worker::HostShare;
+use rumba_workload_kit::Partition;
 
 /// The maximum number of inserts in progress after the oldest one. Clients do not choose records after it.
 const WINDOW: u64 = 1 << 20;
@@ -31,8 +30,8 @@ pub struct Inserted {
     ended: Box<[AtomicU64]>,
     /// The first number that clients take.
     first: AtomicU64,
-    /// The host's share of the new records, if there are several hosts.
-    share: OnceLock<HostShare>,
+    /// This host's share of the new records.
+    pub partition: Partition,
 }
 
 impl Inserted {
@@ -45,25 +44,15 @@ impl Inserted {
             is_advanced: AtomicBool::new(false),
             ended: (0..WINDOW / 64).map(|_| AtomicU64::new(0)).collect(),
             first: AtomicU64::new(records),
-            share: OnceLock::new(),
+            partition: Partition::default(),
         }
-    }
-
-    /// Takes every n-th new record only.
-    pub fn partition(&self, share: HostShare) {
-        // A share does not change.
-        let _ = self.share.set(share);
-    }
-
-    fn share(&self) -> HostShare {
-        self.share.get().copied().unwrap_or(HostShare::ALL)
     }
 
     /// The record of a number of this host.
     #[inline]
     pub fn record(&self, number: u64) -> u64 {
         let first = self.first.load(Relaxed);
-        number.checked_sub(first).map_or(number, |own| first + self.share().nth(own))
+        number.checked_sub(first).map_or(number, |own| first + self.partition.share().nth(own))
     }
 
     /// Continues from an unused number; called before any client takes one.
@@ -75,7 +64,7 @@ impl Inserted {
 
     /// The next turn, from 0. Clients share it, as in YCSB: no client knows which others are active.
     pub fn turn(&self) -> u64 {
-        self.share().nth(self.turns.0.fetch_add(1, Relaxed))
+        self.partition.share().nth(self.turns.0.fetch_add(1, Relaxed))
     }
 
     /// Takes an unused number.
@@ -87,7 +76,7 @@ impl Inserted {
     /// none of them has inserted a record from the sum on.
     pub fn next_record(&self) -> u64 {
         let first = self.first.load(Relaxed);
-        first + u64::from(self.share().hosts) * (self.next.0.load(Relaxed) - first)
+        first + u64::from(self.partition.share().hosts) * (self.next.0.load(Relaxed) - first)
     }
 
     /// All inserts of numbers below this have ended.
@@ -136,6 +125,8 @@ impl Inserted {
 
 #[cfg(test)]
 mod tests {
+    use rumba_engine_api::worker::HostShare;
+
     use super::*;
 
     #[test]
@@ -156,7 +147,7 @@ mod tests {
         let (mut records, mut sum) = (Vec::new(), 100);
         for (host, inserts) in [(0, 4), (1, 0), (2, 1)] {
             let inserted = Inserted::new(7);
-            inserted.partition(HostShare { host, hosts: 3 });
+            inserted.partition.set(HostShare { host, hosts: 3 });
             inserted.set(100);
             assert_eq!(inserted.record(99), 99, "a loaded record has its number on all hosts");
             records.extend((0..inserts).map(|_| inserted.record(inserted.claim())));

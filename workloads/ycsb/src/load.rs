@@ -2,12 +2,12 @@
 //! loader loads which batch.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 
 use rumba_engine_api::error::Result;
-use rumba_engine_api::worker::{ClientAddress, HostShare, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::Retry;
+use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_workload_kit::{Partition, Retry};
 
 use crate::settings::Config;
 use crate::store::{Load, Values};
@@ -23,21 +23,14 @@ const BATCH_BYTES: f64 = 1_048_576.0;
 #[repr(align(128))]
 pub struct Progress {
     batch: AtomicU64,
-    /// The host's share of the batches, if there are several hosts.
-    share: OnceLock<HostShare>,
+    /// This host's share of the batches.
+    pub partition: Partition,
 }
 
 impl Progress {
-    /// Takes every n-th batch only.
-    pub fn partition(&self, share: HostShare) {
-        // A share does not change.
-        let _ = self.share.set(share);
-    }
-
     /// The next batch of this host.
     fn next(&self) -> u64 {
-        let share = self.share.get().copied().unwrap_or(HostShare::ALL);
-        share.nth(self.batch.fetch_add(1, Relaxed))
+        self.partition.share().nth(self.batch.fetch_add(1, Relaxed))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rumba_engine_api::error::{EngineError, Result};
-use rumba_engine_api::worker::HostShare;
 use rumba_engine_api::workload::State;
+use rumba_workload_kit::Partition;
 use rumba_workload_kit::ledger::{self, Account, Ledger, Noted, entry_of, number_in, numbers_of};
 
 use crate::keys::Key;
@@ -84,8 +84,8 @@ pub struct Tallies {
     earlier_version: AtomicU64,
     /// The writers by number, from the first one on.
     writers: Mutex<Vec<Arc<Log>>>,
-    /// The host's share of the writers, if there are several hosts.
-    share: OnceLock<HostShare>,
+    /// This host's share of the writers.
+    pub partition: Partition,
 }
 
 const NEXT_WRITER: &str = "next_writer";
@@ -101,14 +101,8 @@ impl Tallies {
             first_writer: AtomicU32::new(Author::LOADER.writer + 1),
             earlier_version: AtomicU64::new(0),
             writers: Mutex::default(),
-            share: OnceLock::new(),
+            partition: Partition::default(),
         }
-    }
-
-    /// Takes every n-th number for a writer only.
-    pub fn partition(&self, share: HostShare) {
-        // A share does not change.
-        let _ = self.share.set(share);
     }
 
     /// How many records are watched.
@@ -126,8 +120,7 @@ impl Tallies {
         let (marks, short_scans) = (Marks::new(&self.watched), self.scans.map(ShortScans::new));
         let log = Arc::new(Log { marks, short_scans, ..Log::default() });
         let mut writers = self.writers();
-        let share = self.share.get().copied().unwrap_or(HostShare::ALL);
-        let writer = self.first_writer() + share.client(writers.len() as u32);
+        let writer = self.first_writer() + self.partition.share().client(writers.len() as u32);
         writers.push(log.clone());
         let (account, watched) = (self.ledger.open_with(file, client), self.watched.clone());
         Tally { account, log, writer, watched, under_way: None, has_doubts: false }
