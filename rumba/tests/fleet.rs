@@ -169,7 +169,7 @@ const OF_SQL: [Work<'_>; 4] = [
     YCSB,
 ];
 
-/// A user's own script. One loader fills the table, and each client changes a key of its own.
+/// A user's own script. One loader fills the table, and each client changes its own key.
 const SCRIPT: &str = r#"
 function prepare()
    local kv = rumba.kv()

@@ -56,7 +56,7 @@ pub fn scan(session: &mut dyn KvSession, space: SpaceId, from: &[u8], to: &[u8],
     rows
 }
 
-/// An instance in a directory of its own, with [`SPACES`].
+/// An instance in its own directory, with [`SPACES`].
 pub struct Database {
     /// The instance.
     pub instance: Box<dyn Instance>,

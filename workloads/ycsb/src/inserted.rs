@@ -1,7 +1,7 @@
 //! The numbers for new records, and the number below which all records exist.
 //!
 //! Clients on several hosts cannot count together. Each host counts its own inserts from the first new record on, and
-//! [`Inserted::record`] spreads these numbers over the records, so that no two hosts insert the same one.
+//! [`Inserted::record`] spreads these numbers over the records. No two hosts insert the same one.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
