@@ -41,6 +41,7 @@ use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::workload::{Bound, Workload};
 
 pub use conformance::conformance;
+pub use settings::MIX;
 
 const FAMILIES: &[Family] = &[
     Family::KeyValue,

@@ -13,8 +13,8 @@ const MEDIAN: Kind = Kind::Float(0.0, 100_000.0);
 const OF_PROFILE: &str = "of the profile";
 const MAX_IDS: i64 = 1 << 39;
 
-/// The percentages, in the order of [`crate::profile::Kind`].
-const MIX: [&str; 10] = [
+/// The settings of the mix, a percentage each, in the order of the published tables.
+pub const MIX: [&str; 10] = [
     "getlinklist",
     "getnode",
     "getlink",

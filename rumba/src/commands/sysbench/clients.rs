@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct Figures {
     /// Their sums, in the order of `Counter`.
     pub counters: [u64; COUNTERS],
-    /// Of each client.
+    /// The times of each client.
     pub times: Vec<EventTimes>,
     /// Statements that looked for rows and found none.
     pub not_found: u64,
@@ -87,7 +87,7 @@ pub trait Clients {
 pub struct Ready {
     /// The clients.
     pub made: Made,
-    /// Of each client.
+    /// The counters of each client.
     pub counters: Vec<Arc<Counters>>,
     /// The number of events left.
     pub events: Events,

@@ -14,7 +14,7 @@ use rumba_lab::run::cells::Counts;
 use rumba_lab::run::driver::Waited;
 use rumba_workload_sysbench::cli::Refusal;
 use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
-use rumba_workload_sysbench::cli::settings::FleetPlace;
+use rumba_workload_sysbench::cli::settings::FleetAddress;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ type Answer = (usize, Value, Vec<u8>);
 
 impl Hosts {
     /// Waits for the agents of all hosts, and lets them make the clients of this command line.
-    pub fn gather(place: &FleetPlace, words: &[String]) -> Result<Self, Ended> {
+    pub fn gather(place: &FleetAddress, words: &[String]) -> Result<Self, Ended> {
         let ended = |error: FleetError| fatal(&error);
         let listener = TcpListener::bind((place.address.as_str(), place.port))
             .map_err(FleetError::io(format!("--fleet: {}:{}", place.address, place.port)))

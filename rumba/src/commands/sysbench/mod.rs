@@ -31,7 +31,7 @@ use rumba_workload_sysbench::output;
 use rumba_workload_sysbench::remedy::Ignored;
 
 use fleet::Part;
-use run::Place;
+use run::ClientLocation;
 use test::Test;
 
 /// Prints to standard output. A failed write is noted, see [`output`].
@@ -208,15 +208,15 @@ fn request_script(
         }
         Command::Own(own) => script.own_command(&own, &settings),
         Command::Run => {
-            let place = match part {
-                None if settings.fleet.is_some() => Place::Hosts(&line.argv),
-                None => Place::Here,
-                Some(part) => {
-                    settings.report_json = None;
-                    Place::Part(part)
-                }
+            if part.is_some() {
+                settings.report_json = None;
+            }
+            let location = match (part, &settings.fleet) {
+                (Some(part), _) => ClientLocation::Part(part),
+                (None, Some(fleet)) => ClientLocation::Hosts(fleet, &line.argv),
+                (None, None) => ClientLocation::Here,
             };
-            run::run(&Test::Script(&script), &settings, &options, place)
+            run::run(&Test::Script(&script), &settings, &options, location)
         }
     }
 }
@@ -265,7 +265,7 @@ fn request_built_in(
                 &Test::BuiltIn { name: test, test: &requested, seed, drivers: &drivers },
                 settings,
                 &options,
-                Place::Here,
+                ClientLocation::Here,
             )
         }
         Command::Help | Command::Own(_) => {

@@ -12,7 +12,7 @@ use rumba_results::record::QueueKind;
 use rumba_workload_sysbench::cli::OptionSet;
 use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
 use rumba_workload_sysbench::cli::report::{self, Closing, Queue, Snapshot, Subject};
-use rumba_workload_sysbench::cli::settings::Settings;
+use rumba_workload_sysbench::cli::settings::{FleetAddress, Settings};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Rank};
 use rumba_workload_sysbench::output;
@@ -32,28 +32,35 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time that clients get to end after an interrupt.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Where a run's clients are.
+/// The location of a run's clients.
 #[derive(Clone, Copy)]
-pub enum Place<'a> {
-    /// In this process.
+pub enum ClientLocation<'a> {
+    /// They are in this process.
     Here,
-    /// On the hosts of `--fleet`, which get this command line.
-    Hosts(&'a [String]),
+    /// They are on the hosts of `--fleet`, which get this command line.
+    Hosts(&'a FleetAddress, &'a [String]),
     /// This host has a part of them, and another process reports.
     Part(&'a Part<'a>),
 }
 
 /// Runs a test's events and reports.
-pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet, place: Place<'_>) -> Result<(), Ended> {
+pub fn run(
+    test: &Test<'_>,
+    settings: &Settings,
+    options: &OptionSet,
+    location: ClientLocation<'_>,
+) -> Result<(), Ended> {
     let mut record = Record::new(test.name(), settings, options).map_err(|refusal| Ended::refused(&refusal))?;
-    let ready = match (place, &settings.fleet) {
-        (Place::Part(part), _) => {
+    let ready = match location {
+        ClientLocation::Part(part) => {
             let ready = begin(test, settings, options, &record, part.share)?;
             part.run(ready);
             return Ok(());
         }
-        (Place::Hosts(argv), Some(_)) => gather(test, settings, argv).map(Prepared::Elsewhere),
-        _ => begin(test, settings, options, &record, HostShare::ALL).map(Box::new).map(Prepared::Here),
+        ClientLocation::Hosts(fleet, argv) => gather(test, settings, fleet, argv).map(Prepared::Elsewhere),
+        ClientLocation::Here => {
+            begin(test, settings, options, &record, HostShare::ALL).map(Box::new).map(Prepared::Here)
+        }
     };
     let mut ready = match ready {
         Ok(ready) => ready,
@@ -117,14 +124,13 @@ impl Prepared {
 }
 
 /// Prepares the events on the hosts of `--fleet`.
-fn gather(test: &Test<'_>, settings: &Settings, argv: &[String]) -> Result<Hosts, Ended> {
-    let Some(place) = &settings.fleet else { return Err(Ended::after(1, "")) };
+fn gather(test: &Test<'_>, settings: &Settings, fleet: &FleetAddress, argv: &[String]) -> Result<Hosts, Ended> {
     let drivers = test.drivers();
     test.init()?;
     drivers.report(&report::running_with(settings));
     drivers.report(report::INITIALIZING);
     let seed = settings.random.seed.is_none().then(|| test.seed());
-    let hosts = Hosts::gather(place, &words_for_agents(argv, seed))?;
+    let hosts = Hosts::gather(fleet, &words_for_agents(argv, seed))?;
     drivers.report(report::THREADS_STARTED);
     Ok(hosts)
 }

@@ -13,7 +13,7 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCounts};
 use rumba_engine_api::workload::{Bound, Workload};
-use rumba_workload_linkbench::LinkBench;
+use rumba_workload_linkbench::{LinkBench, MIX};
 
 /// Lets this many operations through and adds up their results.
 #[derive(Debug, Default)]
@@ -82,19 +82,7 @@ pub fn settings(pairs: &[(&str, &str)]) -> Settings {
 
 /// The settings of a mix of one type.
 pub fn only(name: &'static str) -> [(&'static str, &'static str); 10] {
-    let mix = [
-        "getlinklist",
-        "getnode",
-        "getlink",
-        "addlink",
-        "updatelink",
-        "deletelink",
-        "countlink",
-        "addnode",
-        "updatenode",
-        "deletenode",
-    ];
-    mix.map(|each| (each, if each == name { "100" } else { "0" }))
+    MIX.map(|each| (each, if each == name { "100" } else { "0" }))
 }
 
 pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {

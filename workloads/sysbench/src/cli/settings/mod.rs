@@ -74,12 +74,12 @@ pub struct Settings {
     /// The driver of a server's clients.
     pub client_driver: ClientDriver,
     /// The hosts of the clients, if they are not in this process.
-    pub fleet: Option<FleetPlace>,
+    pub fleet: Option<FleetAddress>,
 }
 
 /// Several client hosts, and the address by which they reach this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FleetPlace {
+pub struct FleetAddress {
     /// Their number.
     pub hosts: u32,
     /// This host's address.
@@ -180,13 +180,13 @@ impl Settings {
     }
 
     /// Reads `3@10.0.0.1` or `3@10.0.0.1:7331`. Every host has at least one client and one event.
-    fn fleet(&self, text: &str) -> Result<FleetPlace, Refusal> {
+    fn fleet(&self, text: &str) -> Result<FleetAddress, Refusal> {
         let place = text.split_once('@').and_then(|(hosts, address)| {
             let (address, port) = match address.rsplit_once(':') {
                 Some((address, port)) if !address.contains(':') => (address, port.parse().ok()?),
                 _ => (address, FLEET_PORT),
             };
-            Some(FleetPlace { hosts: hosts.parse().ok()?, address: address.to_owned(), port })
+            Some(FleetAddress { hosts: hosts.parse().ok()?, address: address.to_owned(), port })
         });
         let least = u64::from(self.threads).min(self.events.unwrap_or(u64::MAX));
         match place.filter(|place| (1..=1024).contains(&place.hosts) && !place.address.is_empty()) {

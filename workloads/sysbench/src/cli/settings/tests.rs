@@ -62,8 +62,8 @@ fn unset_options_use_sysbench_defaults() {
 #[test]
 fn fleet_has_hosts_and_the_address_of_this_one() {
     let place = |text: &str| settings(&format!("--threads=8 --fleet={text}")).fleet.unwrap();
-    assert_eq!(place("3@n1"), FleetPlace { hosts: 3, address: "n1".to_owned(), port: 7331 });
-    assert_eq!(place("8@10.0.0.1:99"), FleetPlace { hosts: 8, address: "10.0.0.1".to_owned(), port: 99 });
+    assert_eq!(place("3@n1"), FleetAddress { hosts: 3, address: "n1".to_owned(), port: 7331 });
+    assert_eq!(place("8@10.0.0.1:99"), FleetAddress { hosts: 8, address: "10.0.0.1".to_owned(), port: 99 });
     assert_eq!(place("2@fd00::1").address, "fd00::1");
     for wrong in ["3", "3@", "0@n1", "@n1", "3@n1:x", "9@n1", "2@n1 --events=1"] {
         assert!(refusal(&format!("--threads=8 --fleet={wrong}")).contains("--fleet"), "{wrong}");
