@@ -15,6 +15,7 @@ use clap::Parser;
 use rumba_lab::registry::Registry;
 
 use cli::{Cli, Command};
+use commands::Output;
 use problem::Problem;
 
 fn main() -> ExitCode {
@@ -65,5 +66,5 @@ fn main() -> ExitCode {
         Command::Delay => commands::delay(),
         Command::Harness => commands::harness(&registry),
     };
-    result.unwrap_or_else(|problem| problem.report())
+    result.and_then(Output::print).unwrap_or_else(Problem::report)
 }

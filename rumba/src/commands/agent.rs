@@ -1,7 +1,6 @@
 //! `rumba agent`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -87,7 +86,7 @@ pub fn run(args: &AgentArgs, registry: &Registry) -> super::Result {
     let say = |words: &str| say!("agent {rank} on {host}: {words}");
     serve(registry, &agent, args.wait, &say, &sysbench::fleet::serve).map_err(|error| problem(&error))?;
     say("the run has ended");
-    Ok(ExitCode::SUCCESS)
+    Ok(super::Output::default())
 }
 
 fn problem(error: &FleetError) -> Problem {

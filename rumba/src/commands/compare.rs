@@ -7,6 +7,7 @@ use rumba_results::comparison::Comparison;
 use rumba_statistics::claims::Mistake;
 use rumba_statistics::{Drift, Found, Gate, Gated};
 
+use super::Output;
 use crate::cli::{CompareArgs, Format};
 use crate::problem::{Problem, REFUTED};
 
@@ -15,17 +16,19 @@ pub fn run(args: &CompareArgs) -> super::Result {
     let gates = gates(&args.fail_if, args.allow_drift)?;
     let comparison = comparison(args)?;
     let gated = judge(&gates, &comparison)?;
-    match args.format() {
-        Format::Json => super::print_json(&rumba_report::comparison_json(&comparison, &gated))?,
-        Format::Csv => super::print(rumba_report::comparison_csv(&comparison).trim_end())?,
-        Format::Markdown => super::print(rumba_report::comparison_markdown(&comparison, &gated).trim_end())?,
-        Format::Table => {
-            let table = super::print(rumba_report::comparison_table(&comparison, args.details));
-            gated.iter().for_each(|gated| say!("{}", gated.line()));
-            table?
-        }
+    let text = match args.format() {
+        Format::Json => format!("{:#}", rumba_report::comparison_json(&comparison, &gated)),
+        Format::Csv => rumba_report::comparison_csv(&comparison),
+        Format::Markdown => rumba_report::comparison_markdown(&comparison, &gated),
+        Format::Table => table(&rumba_report::comparison_table(&comparison, args.details), &gated),
     };
-    Ok(exit(&gated, args.fail_if_undecided))
+    Ok(Output { text: text.trim_end().to_owned(), ..exit(&gated, args.fail_if_undecided).into() })
+}
+
+/// A table, followed by the gates' verdicts.
+pub fn table(table: &str, gated: &[Gated]) -> String {
+    let verdicts: String = gated.iter().map(|gated| format!("\n{}", gated.line())).collect();
+    format!("{}{verdicts}", table.trim_end_matches('\n'))
 }
 
 /// Parses the `--fail-if` conditions. For runs that were not interleaved, a condition must hold beyond the host's

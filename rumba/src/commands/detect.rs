@@ -1,12 +1,11 @@
 //! `rumba run --detect`: a pilot, and what it takes to detect a difference.
 
-use std::process::ExitCode;
-
 use rumba_engine_api::printable::shown;
 use rumba_lab::registry::Registry;
 use rumba_results::detection::LEAST_PILOT_REPEATS;
 
-use super::run::{exit_code, measure, read_with, report_end};
+use super::Output;
+use super::run::{exit_code, measure, missing, read_with};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 
@@ -35,12 +34,10 @@ pub fn run(change: f64, args: &RunArgs, registry: &Registry) -> super::Result {
     let (results, outcome) = measure(experiment, options, registry)?;
     let read = super::report::read(results.path())?;
     let detection = rumba_statistics::detection(&read, &rumba_statistics::summarise(&read), change);
-    if options.json {
-        super::print_json(&rumba_report::detection_json(&detection))?;
+    let output = if options.json {
+        Output::json(&rumba_report::detection_json(&detection))
     } else {
-        super::print(rumba_report::detection_table(&detection))?;
-        super::print(format_args!("results: {}", shown(results.path())))?;
-    }
-    report_end(&results, outcome);
-    Ok(exit_code(outcome).unwrap_or(ExitCode::SUCCESS))
+        Output::text(format_args!("{}\nresults: {}", rumba_report::detection_table(&detection), shown(results.path())))
+    };
+    Ok(Output { notes: missing(&results, outcome), exit_code: exit_code(outcome).unwrap_or_default(), ..output })
 }

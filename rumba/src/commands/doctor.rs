@@ -9,6 +9,7 @@ use rumba_lab::registry::Registry;
 use rumba_lab::{host, leftovers};
 use serde_json::json;
 
+use super::Output;
 use crate::problem::FAILURE;
 
 /// Arguments of `doctor`.
@@ -52,13 +53,13 @@ pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
     if args.json {
         let left: Vec<&String> = left.iter().map(|left| &left.what).collect();
         let out_of_sight: Vec<String> = out_of_sight.iter().map(with_doubt).collect();
-        return super::print_json(&json!({
+        return Ok(Output::json(&json!({
             "conditions": facts.conditions(),
             "warnings": facts.warnings(),
             "leftovers": left,
             "out_of_sight": out_of_sight,
             "cleaned": cleaned,
-        }));
+        })));
     }
     for (name, value) in facts.conditions() {
         say!("{name:<24} {value}");
@@ -80,7 +81,7 @@ pub fn run(args: &DoctorArgs, registry: &Registry) -> super::Result {
     if left.is_empty() && cleaned.is_empty() {
         say!("no leftovers of killed runs");
     }
-    Ok(if args.clean && !left.is_empty() { ExitCode::from(FAILURE) } else { ExitCode::SUCCESS })
+    Ok(if args.clean && !left.is_empty() { ExitCode::from(FAILURE).into() } else { Output::default() })
 }
 
 struct RemainingLeftover {

@@ -13,6 +13,7 @@ use rumba_lab::trial::child::stop_signals;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 
+use super::Output;
 use crate::cli::{EnginesArgs, EnginesCommand, ListArgs};
 use crate::problem::Problem;
 
@@ -34,14 +35,15 @@ fn list(args: &ListArgs, registry: &Registry) -> super::Result {
         return one(engine, &servers, args.json);
     }
     if args.json {
-        return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref(), &servers)).collect());
+        let engines = registry.engines.iter().map(|engine| as_json(engine.as_ref(), &servers));
+        return Ok(Output::json(&engines.collect()));
     }
     for engine in &registry.engines {
         say!("{:<12} {}", engine.info().name, engine.info().about);
         show_releases(engine.as_ref(), &servers);
     }
     say!("\n`rumba engines NAME` lists the settings of one.");
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 fn is_server(engine: &dyn Engine) -> bool {
@@ -106,7 +108,7 @@ fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
 
 fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result {
     if json {
-        return super::print_json(&as_json(engine, servers));
+        return Ok(Output::json(&as_json(engine, servers)));
     }
     say!("{}: {}\n", engine.info().name, engine.info().about);
     if let Some(ExternalLibrary { variable, page }) = engine.info().brought {
@@ -141,7 +143,7 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
     if is_server(engine) {
         say!("and every variable of the server, by its own name.");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 fn install(name: &str, registry: &Registry) -> super::Result {
@@ -175,11 +177,11 @@ fn fetch(registry: &Registry, what: &str, name: &str, called: impl Fn(&ServerInf
     let interrupted = end_children_when_interrupted()?;
     let mut say = |what: &str| say!("{name}: {what}");
     match catalogue.install(name, &mut say) {
-        Ok(_) => Ok(ExitCode::SUCCESS),
+        Ok(_) => Ok(Output::default()),
         Err(_) if interrupted.load(Relaxed) => {
             let more = if is_built { "; the same command continues" } else { "" };
             say!("{name}: interrupted; nothing was installed{more}");
-            Ok(ExitCode::from(super::run::INTERRUPTED))
+            Ok(ExitCode::from(super::run::INTERRUPTED).into())
         }
         Err(error @ EngineError::DiskFull(_)) => Err(Problem::failure(
             error.to_string(),

@@ -1,13 +1,13 @@
 //! `rumba history`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use rumba_lab::store;
 use rumba_report::HistoryNotes;
 use rumba_results::history::Axis;
 use rumba_statistics::Run;
 
+use super::Output;
 use crate::cli::{Format, HistoryArgs, OrderBy};
 use crate::problem::Problem;
 use crate::progress::notify;
@@ -31,18 +31,14 @@ pub fn run(args: &HistoryArgs) -> super::Result {
         let notes = HistoryNotes { gated: &gated, left_out: &left_out, library: None };
         super::page::write(&args.page, &rumba_report::history_html(&history, &notes))?;
     }
-    match args.format() {
-        Some(Format::Json) => super::print_json(&rumba_report::history_json(&history, &gated))?,
-        Some(Format::Csv) => super::print(rumba_report::history_csv(&history).trim_end())?,
-        Some(Format::Markdown) => super::print(rumba_report::history_markdown(&history, &gated).trim_end())?,
-        Some(Format::Table) => {
-            let table = super::print(rumba_report::history_table(&history).trim_end());
-            gated.iter().for_each(|gated| say!("{}", gated.line()));
-            table?
-        }
-        None => ExitCode::SUCCESS,
+    let text = match args.format() {
+        Some(Format::Json) => format!("{:#}", rumba_report::history_json(&history, &gated)),
+        Some(Format::Csv) => rumba_report::history_csv(&history),
+        Some(Format::Markdown) => rumba_report::history_markdown(&history, &gated),
+        Some(Format::Table) => super::compare::table(&rumba_report::history_table(&history), &gated),
+        None => String::new(),
     };
-    Ok(super::compare::exit(&gated, args.fail_if_undecided))
+    Ok(Output { text: text.trim_end().to_owned(), ..super::compare::exit(&gated, args.fail_if_undecided).into() })
 }
 
 /// Reads the named directories. If a directory has no results itself, it reads the results directories right below it.

@@ -37,13 +37,51 @@ use rumba_engine_api::setting::{Kind, SettingInfo};
 use rumba_lab::registry::Registry;
 
 use crate::problem::Problem;
+use crate::progress::notify;
 
 /// The result of a command.
-pub type Result = std::result::Result<ExitCode, Problem>;
+pub type Result = std::result::Result<Output, Problem>;
+
+/// What a command shows when it has ended.
+#[derive(Default)]
+pub struct Output {
+    /// For standard output.
+    text: String,
+    /// For standard error, after the text.
+    notes: Vec<String>,
+    /// Reported last. It decides the exit code.
+    problem: Option<Problem>,
+    exit_code: ExitCode,
+}
+
+impl Output {
+    fn text(text: impl std::fmt::Display) -> Self {
+        Self { text: text.to_string(), ..Self::default() }
+    }
+
+    fn json(value: &serde_json::Value) -> Self {
+        Self::text(format_args!("{value:#}"))
+    }
+
+    /// Prints all of it and returns the exit code.
+    pub fn print(self) -> std::result::Result<ExitCode, Problem> {
+        if !self.text.is_empty() {
+            print(self.text)?;
+        }
+        self.notes.iter().for_each(|note| notify(note));
+        self.problem.map_or(Ok(self.exit_code), Err)
+    }
+}
+
+impl From<ExitCode> for Output {
+    fn from(exit_code: ExitCode) -> Self {
+        Self { exit_code, ..Self::default() }
+    }
+}
 
 /// `rumba trial`: one trial in this process.
 pub fn trial(registry: &Registry) -> Result {
-    rumba_lab::trial::child::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
+    rumba_lab::trial::child::serve(registry).map(|()| Output::default()).map_err(|error| {
         Problem::failure(format!("the trial's order: {error}"), "`rumba run` gives it; do not run it by hand")
     })
 }
@@ -51,7 +89,7 @@ pub fn trial(registry: &Registry) -> Result {
 /// `rumba probe`: checks in this process whether an engine can run a configuration.
 pub fn probe(registry: &Registry) -> Result {
     rumba_lab::probe::serve(registry)
-        .map(|()| ExitCode::SUCCESS)
+        .map(|()| Output::default())
         .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
 }
 
@@ -61,26 +99,26 @@ pub fn keep() -> Result {
         Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
     };
     let managed = rumba_lab::provision::ResourceRegistry::of_user()?;
-    rumba_lab::keeper::keep(&managed, own).map(|()| ExitCode::SUCCESS).map_err(reported)
+    rumba_lab::keeper::keep(&managed, own).map(|()| Output::default()).map_err(reported)
 }
 
 /// `rumba hold`: holds an instance open within its limits.
 pub fn hold(registry: &Registry) -> Result {
     rumba_lab::keeper::hold(registry)
-        .map(|()| ExitCode::SUCCESS)
+        .map(|()| Output::default())
         .map_err(|error| Problem::failure(format!("the server's holder: {error}"), "`rumba keep` starts it"))
 }
 
 /// `rumba delay`: serves the file of a volume, and delays its requests.
 pub fn delay() -> Result {
-    rumba_lab::limits::delay_requests().map(|()| ExitCode::SUCCESS).map_err(|error| {
+    rumba_lab::limits::delay_requests().map(|()| Output::default()).map_err(|error| {
         Problem::failure(format!("the delay of a volume: {error}"), "`rumba run` starts it; do not run it by hand")
     })
 }
 
 /// `rumba harness`: measures rumba's own cost per operation, in this process.
 pub fn harness(registry: &Registry) -> Result {
-    rumba_lab::harness::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
+    rumba_lab::harness::serve(registry).map(|()| Output::default()).map_err(|error| {
         Problem::failure(format!("the harness's own cost: {error}"), "`rumba run` asks for it; do not run it by hand")
     })
 }
@@ -93,18 +131,13 @@ pub fn own(argument: &str) -> std::io::Result<Command> {
 }
 
 /// Prints to standard output, without terminal control sequences. A closed pipe (`| head`) is not an error.
-fn print(text: impl std::fmt::Display) -> Result {
+fn print(text: impl std::fmt::Display) -> std::result::Result<(), Problem> {
     match writeln!(std::io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Problem::failure(format!("standard output: {error}"), "send it somewhere else"))
         }
-        _ => Ok(ExitCode::SUCCESS),
+        _ => Ok(()),
     }
-}
-
-/// Prints JSON to standard output.
-fn print_json(value: &serde_json::Value) -> Result {
-    print(format_args!("{value:#}"))
 }
 
 /// A setting as a line of help.

@@ -1,7 +1,6 @@
 //! `rumba null-server`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -89,7 +88,7 @@ pub fn run(args: &NullServerArgs) -> super::Result {
     if let Some(held) = held {
         say!("{held}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(super::Output::default())
 }
 
 /// The first signal stops the server cleanly; a second one ends the process at once.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::{Command, CommandFactory};
 use rumba_engine_api::printable::shown;
@@ -33,7 +32,7 @@ pub fn run(directory: &Path, registry: &Registry) -> super::Result {
         std::fs::create_dir_all(directory)?;
         pages.iter().try_for_each(|(name, text)| std::fs::write(directory.join(name), text))
     };
-    write().map(|()| ExitCode::SUCCESS).map_err(|error| {
+    write().map(|()| super::Output::default()).map_err(|error| {
         Problem::failure(format!("{}: {error}", shown(directory)), "name a directory that can be written")
     })
 }

@@ -13,9 +13,9 @@ use rumba_results::comparison::{Comparison, Proof, Summary};
 use rumba_results::record::Status;
 use rumba_results::results::Results;
 
+use super::Output;
 use crate::cli::{Format, ReportArgs};
 use crate::problem::Problem;
-use crate::progress::notify;
 
 /// Shows results as tables, a page, or JSON.
 pub fn run(args: &ReportArgs) -> super::Result {
@@ -23,7 +23,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
         && !store::has_results(directory)
         && list(directory)? > 0
     {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Output::default());
     }
     let mut results = merge(names(&args.directories), &args.directories)?;
     if let Some(file) = &args.prices {
@@ -38,27 +38,20 @@ pub fn run(args: &ReportArgs) -> super::Result {
         let html = rumba_report::html_with(&results, &summary, &profiles(&args.directories));
         super::page::write(&args.page, &html)?;
     }
-    let verdict = if args.check { check(&summary, args.accept_single_run)? } else { ExitCode::SUCCESS };
+    let verdict = if args.check { check(&summary, args.accept_single_run) } else { Output::default() };
     let directories = args.directories.iter().map(|path| shown(path));
     let options =
         TableOptions::default().with_all_warnings(args.warnings).with_legend(args.legend).with_directories(directories);
-    match args.format() {
-        Some(Format::Json) => {
-            super::print_json(&rumba_report::json(&results, &summary, sides(&results).as_ref()))?;
-        }
-        Some(Format::Csv) => {
-            super::print(rumba_report::report_csv(&results, &summary).trim_end())?;
-        }
+    let text = match args.format() {
+        Some(Format::Json) => format!("{:#}", rumba_report::json(&results, &summary, sides(&results).as_ref())),
+        Some(Format::Csv) => rumba_report::report_csv(&results, &summary),
         Some(Format::Markdown) => {
-            let options = relative_to(options, baseline, &summary)?;
-            super::print(rumba_report::markdown(&results, &summary, &options).trim_end())?;
+            rumba_report::markdown(&results, &summary, &relative_to(options, baseline, &summary)?)
         }
-        Some(Format::Table) => {
-            super::print(tables(&results, &summary, &relative_to(options, baseline, &summary)?))?;
-        }
-        None => {}
-    }
-    Ok(verdict)
+        Some(Format::Table) => tables(&results, &summary, &relative_to(options, baseline, &summary)?),
+        None => String::new(),
+    };
+    Ok(Output { text: text.trim_end().to_owned(), ..verdict })
 }
 
 /// Lists the runs in this directory, the newest first, and returns their number.
@@ -94,8 +87,8 @@ fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Pr
     expressions.iter().map(claim).collect()
 }
 
-/// The exit code of `--check`: whether every trial and its data are sound, and every claim holds.
-fn check(summary: &Summary, accept_single_run: bool) -> super::Result {
+/// The result of `--check`: whether every trial and its data are sound, and every claim holds.
+fn check(summary: &Summary, accept_single_run: bool) -> Output {
     let failed = failed(summary);
     let unsound = || summary.rows.iter().flat_map(|row| &row.unsound);
     let of = |proof: Proof| unsound().filter(|unsound| unsound.proof == proof).count();
@@ -104,12 +97,12 @@ fn check(summary: &Summary, accept_single_run: bool) -> super::Result {
     let of_rows = summary.rows.iter().flat_map(|row| &row.suspended);
     let suspended: BTreeSet<u32> = of_rows.map(|suspended| suspended.trial).collect();
     if failed > 0 || unsound().count() > 0 || !suspended.is_empty() {
-        notify(&format!(
+        let note = format!(
             "--check: {failed} trials failed, {} were suspended, the data of {broken} failed its verification, that of \
              {cut_off} did not come through it",
             suspended.len()
-        ));
-        return Ok(ExitCode::from(crate::problem::FAILURE));
+        );
+        return Output { notes: vec![note], ..ExitCode::from(crate::problem::FAILURE).into() };
     }
     claims_exit(summary, accept_single_run)
 }
@@ -124,11 +117,12 @@ fn failed(summary: &Summary) -> usize {
     summary.unfinished.iter().filter(|trial| matches!(trial.status, Status::Failed { .. })).count()
 }
 
-/// The exit code of `--check`: whether every claim holds.
-pub fn claims_exit(summary: &Summary, accept_single_run: bool) -> super::Result {
+/// The result of `--check`: whether every claim holds.
+pub fn claims_exit(summary: &Summary, accept_single_run: bool) -> Output {
     let claims = &summary.claims;
     if claims.is_empty() {
-        return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
+        let problem = Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check");
+        return Output { problem: Some(problem), ..Output::default() };
     }
     let good = |judged: &&Judgement| match judged.verdict {
         Verdict::Holds => true,
@@ -138,7 +132,7 @@ pub fn claims_exit(summary: &Summary, accept_single_run: bool) -> super::Result 
     };
     let good = claims.iter().filter(good).count();
     if good == claims.len() {
-        return Ok(ExitCode::SUCCESS);
+        return Output::default();
     }
     let once = claims.iter().filter(|judged| judged.verdict == Verdict::SingleRun && judged.seen == Some(true)).count();
     let remedy = match once {
@@ -151,8 +145,8 @@ pub fn claims_exit(summary: &Summary, accept_single_run: bool) -> super::Result 
         0 => String::new(),
         count => format!("; {count} true for this load only: run the experiment with repeats_from = \"load\""),
     };
-    notify(&format!("--check: {good} of {} claims hold{remedy}{this_load}", claims.len()));
-    Ok(ExitCode::from(crate::problem::REFUTED))
+    let note = format!("--check: {good} of {} claims hold{remedy}{this_load}", claims.len());
+    Output { notes: vec![note], ..ExitCode::from(crate::problem::REFUTED).into() }
 }
 
 /// Reads one results directory.

@@ -35,5 +35,5 @@ fn list() -> super::Result {
         }
         say!("");
     }
-    super::print("`rumba reproduce NAME` runs one; docs/experiments.md has the results from here.")
+    Ok(super::Output::text("`rumba reproduce NAME` runs one; docs/experiments.md has the results from here."))
 }

@@ -21,6 +21,7 @@ use rumba_results::record::{Record, TrialPlan};
 use rumba_results::warning::Warning;
 use signal_hook::consts::SIGQUIT;
 
+use super::Output;
 use super::live::LivePage;
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
@@ -31,14 +32,15 @@ pub const INTERRUPTED: u8 = 130;
 
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
-    let Some(directory) = &args.resume else {
-        return run_experiment(read_with(args, &[], registry)?, &args.options, registry);
-    };
-    let (results, outcome) = observe(&args.options, |options| {
-        let options = Options { retry_failed: args.retry_failed, ..options };
-        Ok(Runner::resume(directory, &options, registry, &notify)?)
-    })?;
-    show(&args.options, &results, outcome)
+    if let Some(directory) = &args.resume {
+        let (results, outcome) = observe(&args.options, |options| {
+            let options = Options { retry_failed: args.retry_failed, ..options };
+            Ok(Runner::resume(directory, &options, registry, &notify)?)
+        })?;
+        return show(&args.options, &results, outcome);
+    }
+    let experiment = read_with(args, &[], registry)?;
+    run_experiment(experiment, &args.options, registry)
 }
 
 /// Splits lists of engine names at commas, except for commas inside a name's brackets.
@@ -73,12 +75,12 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
             "name another with --engine or --against, or leave out --until-decided",
         ));
     }
-    if args.dry_run {
-        let dry_run = DryRun::new(experiment, &options(args), registry, &notify)?;
-        return if args.json { super::print_json(&dry_run.json()) } else { super::print(dry_run) };
+    if !args.dry_run {
+        let (results, outcome) = measure(experiment, args, registry)?;
+        return show(args, &results, outcome);
     }
-    let (results, outcome) = measure(experiment, args, registry)?;
-    show(args, &results, outcome)
+    let dry_run = DryRun::new(experiment, &options(args), registry, &notify)?;
+    Ok(if args.json { Output::json(&dry_run.json()) } else { Output::text(dry_run) })
 }
 
 /// Runs the trials of an experiment into a new directory of results.
@@ -187,16 +189,15 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     Ok(stops)
 }
 
-/// Writes the page and prints the results.
+/// Writes the page and shows the results.
 pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super::Result {
     let out = results.path();
     let read = store::read(out)?;
     let summary = rumba_statistics::summarise(&read);
-    // A page that cannot be written is reported last, after the tables.
     let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
     let page = results.summarise("report.html", &page);
     let comparison = super::report::sides(&read);
-    super::print(if args.json {
+    let text = if args.json {
         format!("{:#}", rumba_report::json(&read, &summary, comparison.as_ref()))
     } else {
         let options = TableOptions::default().with_directories([shown(out)]);
@@ -205,42 +206,45 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
         parts.push(format!("results: {}", shown(out)));
         parts.extend(page.as_ref().ok().map(|page| format!("page:    {}", shown(page))));
         parts.join("\n")
-    })?;
+    };
     let elsewhere = "`rumba report DIR --html FILE` writes it elsewhere";
-    page.map_err(|error| super::page::not_written(&out.join("report.html"), &error, elsewhere))?;
-    for search in summary.searches.iter().filter(|search| search.highest.value().is_none()) {
+    let not_written = page.err().map(|error| super::page::not_written(&out.join("report.html"), &error, elsewhere));
+    let without_rate = summary.searches.iter().filter(|search| search.highest.value().is_none()).map(|search| {
         let why = search.highest.reason().unwrap_or("the search did not end");
         let clients = counted(search.clients as usize, "client");
-        notify(&format!("{} with {clients}: no rate found: {why}", search.engine));
-    }
-    report_end(results, outcome);
-    Ok(match exit_code(outcome) {
-        Some(code) => code,
+        format!("{} with {clients}: no rate found: {why}", search.engine)
+    });
+    let end = match exit_code(outcome) {
+        Some(code) => code.into(),
         // After a resume, the trials of earlier starts count as well.
-        None if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
-        None if args.check => super::report::claims_exit(&summary, args.accept_single_run)?,
-        None => ExitCode::SUCCESS,
-    })
+        None if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE).into(),
+        None if args.check => super::report::claims_exit(&summary, args.accept_single_run),
+        None => Output::default(),
+    };
+    let notes = without_rate.chain(missing(results, outcome)).chain(end.notes).collect();
+    Ok(Output { text, notes, problem: not_written.or(end.problem), exit_code: end.exit_code })
 }
 
-/// Reports which part of a run is missing, and how to continue it.
-pub fn report_end(results: &ResultsDir, outcome: Outcome) {
+/// Which parts of a run are missing, and how to continue it.
+pub fn missing(results: &ResultsDir, outcome: Outcome) -> Vec<String> {
     let out = results.path();
+    let mut missing = Vec::new();
     if let Some(Warning { message, remedy, .. }) = results.trouble() {
         let left = match outcome.not_begun {
             0 => String::new(),
             trials => format!("; {} not run", counted(trials, "trial")),
         };
-        notify(&format!("{message}{left} ({remedy})"));
+        missing.push(format!("{message}{left} ({remedy})"));
     }
     if outcome.suspended > 0 {
         let trials = counted(outcome.suspended, "trial");
         let again = format!("rumba run --resume {} runs again all but loads that others have started from", shown(out));
-        notify(&format!("{trials} suspended while measured; {again}"));
+        missing.push(format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {
-        notify(&format!("rumba run --resume {} continues it", shown(out)));
+        missing.push(format!("rumba run --resume {} continues it", shown(out)));
     }
+    missing
 }
 
 /// The exit code of a run that did not complete.

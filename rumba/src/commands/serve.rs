@@ -1,11 +1,10 @@
 //! `rumba serve`.
 
-use std::process::ExitCode;
-
 use rumba_engine_api::printable::shown;
 use rumba_lab::trial::child::stop_signals;
 use rumba_live::{Content, Library, Server};
 
+use super::Output;
 use super::live::not_served;
 use crate::cli::ServeArgs;
 use crate::problem::Problem;
@@ -26,5 +25,5 @@ pub fn run(args: &ServeArgs) -> super::Result {
     notify("Ctrl-C ends it");
     signals.forever().next();
     drop(server);
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::engine::{EngineConfig, Form};
@@ -19,6 +19,7 @@ use rumba_lab::store::data_base;
 use rumba_results::record::Status;
 use serde_json::json;
 
+use super::Output;
 use crate::cli::{ServerArgs, ServerCommand, ServerListArgs, ServerStartArgs, ServerStopArgs};
 use crate::problem::Problem;
 use crate::progress::notify;
@@ -62,10 +63,10 @@ fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
     let engine = within_limits(requested.engine, &place, args.allow_unlimited)?;
     let server = order(&Order { name, engine, place, from: requested.from })?;
     if args.json {
-        return super::print_json(&json!(server));
+        return Ok(Output::json(&json!(server)));
     }
     show(&server);
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 /// The name is also used as a directory name.
@@ -281,7 +282,7 @@ fn list(args: &ServerListArgs) -> super::Result {
             let keeper = json!({ "pid": kept.keeper.process.pid, "since": kept.keeper.created });
             json!({ "name": kept.name, "keeper": keeper, "server": kept.server })
         });
-        return super::print_json(&servers.collect());
+        return Ok(Output::json(&servers.collect()));
     }
     for KeptServer { name, keeper, server } in &kept {
         match server {
@@ -292,7 +293,7 @@ fn list(args: &ServerListArgs) -> super::Result {
     if kept.is_empty() {
         say!("no server is kept; `rumba server start` starts one");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 fn stop(args: &ServerStopArgs) -> super::Result {
@@ -320,7 +321,7 @@ fn stop(args: &ServerStopArgs) -> super::Result {
         }
         say!("{}: stopped, and removed completely", one.name);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! `rumba workloads`.
 
-use std::process::ExitCode;
-
 use rumba_lab::registry::Registry;
 use serde_json::json;
 
+use super::Output;
 use crate::cli::ListArgs;
 use crate::problem::Problem;
 
@@ -21,13 +20,13 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
                 "settings": workload.settings().iter().map(super::setting_json).collect::<Vec<_>>(),
             })
         });
-        return super::print_json(&workloads.collect());
+        return Ok(Output::json(&workloads.collect()));
     }
     for workload in &registry.workloads {
         say!("{:<12} {}", workload.name(), workload.about());
     }
     say!("\n`rumba workloads NAME` lists the settings of one.");
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
 
 fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
@@ -40,7 +39,8 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
         let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();
         let declared: Vec<_> = declared.iter().map(|info| super::setting_json(&info.borrowed())).collect();
         let about = workload.about();
-        return super::print_json(&json!({ "name": name, "about": about, "settings": settings, "declared": declared }));
+        let workload = json!({ "name": name, "about": about, "settings": settings, "declared": declared });
+        return Ok(Output::json(&workload));
     }
     say!("{name}: {}\n\nSettings ([workload.{name}], or --set NAME=VALUE):", workload.about());
     for info in workload.settings() {
@@ -63,5 +63,5 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
             say!("{}", format!("  {:<24} {short:<4} {}", op.name, reported.join(", ")).trim_end());
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Output::default())
 }
