@@ -9,6 +9,7 @@ macro_rules! experiments {
 /// The experiments by name, as their files have them.
 pub const EXPERIMENTS: &[(&str, &str)] = experiments![
     "linkbench-fast-server",
+    "linkbench-fast-server-embedded",
     "storage-tiers",
     "storage-tiers-apart",
     "innodb-page-size",

@@ -48,7 +48,8 @@ pub fn page(root: &Path) -> Result<Result<String, String>, String> {
     for name in names {
         let Some(commit) = first_kept(root, &name)? else { continue };
         let path = format!("experiments/{name}.toml");
-        let then = git(root, &["show", &format!("{}:{path}", commit.hash)])?;
+        let then = git(root, &["show", &format!("{}:{path}", commit.hash)]);
+        let then = then.or_else(|error| as_run(root, &name, &commit).ok_or(error))?;
         let now = std::fs::read_to_string(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
         let changed = changed(&claims(&then, &path)?, &claims(&now, &path)?);
         if changed.is_empty() {
@@ -65,6 +66,13 @@ pub fn page(root: &Path) -> Result<Result<String, String>, String> {
 
 fn cell(holds: Option<&str>) -> String {
     holds.map_or_else(|| "none".to_owned(), |holds| format!("`{}`", holds.replace('|', "\\|")))
+}
+
+/// The experiment that the first result contains, if its file had another name then.
+fn as_run(root: &Path, name: &str, first: &Commit) -> Option<String> {
+    let result = git(root, &["show", &format!("{}:docs/experiments/{name}.json", first.hash)]).ok()?;
+    let result: serde_json::Value = serde_json::from_str(&result).ok()?;
+    Some(result["experiment_toml"].as_str()?.to_owned())
 }
 
 struct Commit {

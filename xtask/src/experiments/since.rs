@@ -22,8 +22,8 @@ const CLAIM_CALLED_BY: [&[&str]; 3] = [&["text"], &["holds"], &["measure"]];
 /// Keys of a claim that hold prose: a reworded claim still asserts the same.
 const CLAIM_PROSE: [&str; 2] = ["text", "source"];
 
-/// Keys of the whole experiment that are prose, or lists of tables.
-const APART: [&str; 3] = ["source", "engine", "claim"];
+/// Keys of the whole experiment that do not change what it measures, or that are lists of tables.
+const APART: [&str; 4] = ["name", "source", "engine", "claim"];
 
 /// The page with the differences of its runs from the files in `experiments`; a run without a committed file keeps its
 /// text.
@@ -55,23 +55,27 @@ pub fn is_reported(page: &str, name: &str) -> bool {
 /// A file of today or of the run that cannot be read.
 pub fn reported(name: &str, figures: &mut Committed, experiments: &Path) -> Result<Option<String>, String> {
     let Some(document) = figures.experiment(name)? else { return Ok(None) };
-    let (experiment, as_run) = (text(name, document, "experiment")?, text(name, document, "experiment_toml")?);
+    let as_run = text(name, document, "experiment_toml")?;
     let run = table(as_run, &format!("docs/experiments/{name}.json, `experiment_toml`"))?;
-    let differences = Differences::of(&run, &today(name, document, experiments)?).reported();
+    let today = today(name, document, experiments)?;
+    let differences = Differences::of(&run, &today).reported();
     let mut sentences = String::new();
     if !differences.is_empty() {
+        let experiment = today.get("name").and_then(Value::as_str).unwrap_or(name);
         sentences =
             format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
     }
     Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
 }
 
-/// Today's file of the experiment of a kept run.
+/// Today's file of the experiment of a kept run: the one of the run's own name, if there is one. A run may be kept under the
+/// name of an experiment that was split off later.
 ///
 /// # Errors
 /// A file that cannot be read.
 pub fn today(name: &str, run: &Value, experiments: &Path) -> Result<Table, String> {
-    let file = experiments.join(format!("{}.toml", text(name, run, "experiment")?));
+    let own = experiments.join(format!("{name}.toml"));
+    let file = if own.exists() { own } else { experiments.join(format!("{}.toml", text(name, run, "experiment")?)) };
     let today = std::fs::read_to_string(&file)
         .map_err(|error| format!("{}: {error}; while a run of it is quoted, its file stays", file.display()))?;
     table(&today, &file.display().to_string())
