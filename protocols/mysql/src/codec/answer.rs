@@ -197,32 +197,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn matched_rows_are_parsed_from_the_info_message() {
-        let mut packet = vec![0, 0, 0, 2, 0, 0, 0];
-        let words = b"Rows matched: 40  Changed: 3  Warnings: 0";
-        packet.push(u8::try_from(words.len()).unwrap());
-        packet.extend_from_slice(words);
-        let done = done(&packet).unwrap();
-        assert_eq!(done.info, words);
-        assert_eq!(counted(done.info, b"Rows matched: "), Some(40));
-        assert_eq!(counted(done.info, b"Changed: "), Some(3));
-        assert_eq!(counted(b"", b"Rows matched: "), None);
-        assert_eq!(counted(b"Rows matched: many", b"Rows matched: "), None);
-    }
-
-    #[test]
     fn words_without_a_length_before_them_are_read_too() {
         let mut packet = vec![0, 1, 0, 2, 0, 0, 0];
         packet.extend_from_slice(b"Records: 1  Duplicates: 0");
         assert_eq!(done(&packet).unwrap().info, b"Records: 1  Duplicates: 0");
-    }
-
-    #[test]
-    fn an_error_keeps_its_number_state_and_message() {
-        let packet = b"\xff\xbd\x04#40001Deadlock found";
-        let refusal = refusal(packet).unwrap();
-        assert_eq!((refusal.code, &refusal.state, refusal.message), (1213, b"40001", &b"Deadlock found"[..]));
-        assert_eq!(super::refusal(b"\xff\x10\x04Too many connections").unwrap().message, b"Too many connections");
     }
 
     #[test]

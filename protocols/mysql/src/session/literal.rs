@@ -63,24 +63,3 @@ pub(super) fn quoted_name(name: &str) -> String {
     let parts: Vec<String> = name.split('.').map(|part| format!("`{}`", part.replace('`', "``"))).collect();
     parts.join(".")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_in_a_string_ends_it() {
-        let text = |backslashes| {
-            let mut out = Vec::new();
-            put_quoted(&mut out, b"it's \\ a\0b\n\xff", backslashes);
-            out
-        };
-        assert_eq!(text(true), b"'it\\'s \\\\ a\\0b\\n\xff'");
-        assert_eq!(text(false), b"'it''s \\ a\0b\n\xff'");
-    }
-
-    #[test]
-    fn names_are_quoted_part_by_part() {
-        assert_eq!(quoted_name("db.na`me"), "`db`.`na``me`");
-    }
-}

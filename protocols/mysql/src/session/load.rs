@@ -364,29 +364,3 @@ pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
         ),
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_goes_in_the_one_type_of_its_values_and_else_as_text() {
-        let time = Param::Timestamp("2026-11-23 06:40:46.5".parse().unwrap());
-        let values = [
-            [Param::Null, Param::Int(1), time, time, Param::Null, Param::Int(1)],
-            [Param::Null, Param::Null, Param::Null, Param::Text(b"now"), time, time],
-        ];
-        let mut types = [0; 6];
-        choose_types(&mut types, values.as_flattened());
-        assert_eq!(types, [LONG_LONG, LONG_LONG, DATETIME, VAR_STRING, DATETIME, VAR_STRING]);
-        let written = |number, value| {
-            let mut out = Vec::new();
-            put_bulk(&mut out, number, &value);
-            out
-        };
-        // The indicator, the length, the year, month, day, hour, minute, second, microseconds.
-        assert_eq!(written(DATETIME, time), [0, 11, 0xea, 0x07, 11, 23, 6, 40, 46, 0x20, 0xa1, 0x07, 0]);
-        assert_eq!(written(VAR_STRING, time), [&b"\0\x1a"[..], b"2026-11-23 06:40:46.500000"].concat());
-        assert_eq!(written(DATETIME, Param::Null), [1]);
-    }
-}

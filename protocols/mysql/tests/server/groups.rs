@@ -1,12 +1,10 @@
 //! Statements sent in groups.
 
-use crate::locks::wait_for_a_lock;
 use crate::support::Server;
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::{Param, SqlSession, Statement};
 use rumba_protocol_mysql::{OnLost, SessionOptions, WireSession};
 use rumba_testkit::sql::{Values, answer, fetch, ints};
-use rumba_testkit::sql_contract::send;
 
 fn text() -> SessionOptions {
     SessionOptions { text: true, terse_conflicts: true, ..SessionOptions::default() }
@@ -93,51 +91,6 @@ fn what_stands_behind_a_failure_is_not_carried_out() {
             assert_eq!(fetch(&mut session, select, &[], 1).unwrap().0.rows, 1);
         }
     }
-}
-
-/// A deadlock has ended the transaction, so the statements after it in the same text would run and commit separately.
-#[test]
-#[needs(MariaDb, Openssl)]
-fn a_deadlock_in_a_group_leaves_nothing_of_it() {
-    let server = Server::shared();
-    let mut setup = server.session(&SessionOptions::default());
-    setup.run("CREATE OR REPLACE TABLE deadlock (id INT PRIMARY KEY, n INT) ENGINE=InnoDB").unwrap();
-    setup.run("INSERT INTO deadlock SELECT seq, 0 FROM seq_1_to_50").unwrap();
-    let prepared = || {
-        let mut session = server.session(&text());
-        assert!(session.group_statements());
-        let all =
-            ["BEGIN", "UPDATE deadlock SET n = n + 1 WHERE id = ?", "INSERT INTO deadlock VALUES (?, 0)", "COMMIT"];
-        let all = all.map(|sql| session.prepare(sql).unwrap());
-        (session, all)
-    };
-    // The transaction with fewer changes is the victim.
-    let (mut heavy, [begin, update, ..]) = prepared();
-    fetch(&mut heavy, begin, &[], 0).unwrap();
-    for id in 1..=40 {
-        fetch(&mut heavy, update, &[Param::Int(id)], 0).unwrap();
-    }
-    let (mut light, [begin, update, insert, commit]) = prepared();
-    fetch(&mut light, begin, &[], 0).unwrap();
-    fetch(&mut light, update, &[Param::Int(50)], 0).unwrap();
-    light.submit(update, &[Param::Int(1)]).unwrap();
-    light.submit(insert, &[Param::Int(100)]).unwrap();
-    light.submit(commit, &[]).unwrap();
-    send(&mut light);
-    // The deadlock exists only once the other transaction waits.
-    wait_for_a_lock(&server, "deadlock");
-    let group = |session: &mut WireSession| [0; 3].map(|columns| answer(session, columns).map(|_| ()));
-    heavy.submit(update, &[Param::Int(50)]).unwrap();
-    heavy.submit(insert, &[Param::Int(101)]).unwrap();
-    heavy.submit(commit, &[]).unwrap();
-    assert_eq!(group(&mut heavy), [Ok(()), Ok(()), Ok(())]);
-    let [first, rest @ ..] = group(&mut light);
-    assert!(first.as_ref().is_err_and(EngineError::is_conflict), "{first:?}");
-    for left in rest {
-        assert!(left.unwrap_err().to_string().contains("left out"));
-    }
-    assert_eq!(ints(&mut light, "SELECT id FROM deadlock WHERE id > 50").unwrap(), [101]);
-    assert_eq!(ints(&mut light, "SELECT SUM(n) FROM deadlock").unwrap(), [41], "and nothing of its own");
 }
 
 #[test]

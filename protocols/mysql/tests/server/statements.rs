@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use crate::support::Server;
 use rumba_engine_api::error::{EngineError, ErrorCode, Result};
@@ -130,21 +130,20 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
     let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         let options = SessionOptions { terse_conflicts: true, ..options };
-        for mut session in server.sessions(&options) {
-            let duplicate = ErrorCode::of_server(1062, *b"23000");
-            statements_in_a_pipeline_fail_alone(&mut session, "?", duplicate);
-            let insert = session.prepare("INSERT INTO line VALUES (?)").unwrap();
-            // A transaction continues as well.
-            assert!(session.survives_errors());
-            session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
-            for id in [1, 2] {
-                session.submit(insert, &[Param::Int(id)]).unwrap();
-            }
-            assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
-            assert_eq!(answer(&mut session, 0).unwrap().0.affected, 1);
-            session.run("COMMIT").unwrap();
-            assert_eq!(ints(&mut session, "SELECT count(*) FROM line").unwrap(), [2]);
+        let mut session = server.session(&options);
+        let duplicate = ErrorCode::of_server(1062, *b"23000");
+        statements_in_a_pipeline_fail_alone(&mut session, "?", duplicate);
+        let insert = session.prepare("INSERT INTO line VALUES (?)").unwrap();
+        // A transaction continues as well.
+        assert!(session.survives_errors());
+        session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
+        for id in [1, 2] {
+            session.submit(insert, &[Param::Int(id)]).unwrap();
         }
+        assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
+        assert_eq!(answer(&mut session, 0).unwrap().0.affected, 1);
+        session.run("COMMIT").unwrap();
+        assert_eq!(ints(&mut session, "SELECT count(*) FROM line").unwrap(), [2]);
     }
 }
 
@@ -261,33 +260,6 @@ impl Driver for Last {
     }
 
     fn forget(&self, _fd: i32) {}
-}
-
-#[test]
-#[needs(MariaDb, Openssl)]
-fn session_reports_its_wait_and_never_blocks_the_driver() {
-    let server = Server::shared();
-    for mut session in server.sessions(&SessionOptions::default()) {
-        let slow = session.prepare("SELECT SLEEP(?), 7").unwrap();
-        let last = Rc::new(Last::default());
-        let _driven = drive_with(last.clone());
-        session.submit(slow, &[Param::Bytes(b"0.05")]).unwrap();
-        let mut context = Context::from_waker(Waker::noop());
-        let mut found = Vec::new();
-        let mut pending = 0;
-        loop {
-            match session.poll_answer(&mut context, &mut |row| found.push(row.int(1))) {
-                Poll::Ready(done) => break assert_eq!(done.unwrap().rows, 1),
-                Poll::Pending => pending += 1,
-            }
-            let Some(Wait::Readable(socket)) = last.0.take() else { panic!("nothing is waited for") };
-            // SAFETY: the session, which is alive, keeps the socket open.
-            let socket = unsafe { BorrowedFd::borrow_raw(socket) };
-            poll(&mut [PollFd::new(&socket, PollFlags::IN)], None).unwrap();
-        }
-        assert_eq!(found, [7]);
-        assert!((1..4).contains(&pending), "{pending} waits");
-    }
 }
 
 /// A session had passed a complete statement to its encryption and waited for the answer. But the end of the statement
