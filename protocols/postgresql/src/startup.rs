@@ -217,28 +217,6 @@ mod tests {
         [&way.to_be_bytes(), rest].concat()
     }
 
-    /// PgBouncer ended every connection at the parameter `bytea_output`.
-    #[test]
-    fn startup_message_has_only_parameters_that_libpq_sends() {
-        let names = |message: &[u8]| {
-            let mut reader = Reader::new(&message[8..]);
-            let mut pairs = Vec::new();
-            loop {
-                let name = String::from_utf8(reader.text("name").unwrap().to_vec()).unwrap();
-                if name.is_empty() {
-                    return pairs;
-                }
-                pairs.push((name, String::from_utf8(reader.text("value").unwrap().to_vec()).unwrap()));
-            }
-        };
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let usual = [pair("user", "me"), pair("database", "lab"), pair("application_name", "rumba")];
-        assert_eq!(names(&first("me", Some("lab"), &[])), usual);
-        let given = [("options", "-c x=y".to_owned()), ("application_name", "mine".to_owned())];
-        let expected = [pair("user", "me"), pair("options", "-c x=y"), pair("application_name", "mine")];
-        assert_eq!(names(&first("me", None, &given)), expected);
-    }
-
     #[test]
     fn endless_scram_rounds_are_refused() {
         assert!(refuse_endless_rounds(b"r=abc,s=QSXCR,i=4096").is_ok());
@@ -246,35 +224,6 @@ mod tests {
             let error = refuse_endless_rounds(format!("r=abc,s=QSXCR,i={rounds}").as_bytes()).unwrap_err();
             assert!(error.to_string().contains("rounds of SCRAM"), "{error}");
         }
-    }
-
-    #[test]
-    fn who_is_trusted_is_in_with_what_the_server_says_of_itself() {
-        let mut login = Login::new("me", "");
-        assert!(login.step(b'Z', b"I").is_err(), "the login is not complete");
-        assert_eq!(login.step(b'R', &request(0, b"")).unwrap(), Step::Wait);
-        assert_eq!(login.step(b'S', b"server_version\x0015.18\0").unwrap(), Step::Wait);
-        assert_eq!(login.step(b'Z', b"I").unwrap(), Step::In);
-        assert_eq!(login.version(), "15.18");
-    }
-
-    #[test]
-    fn a_password_is_neither_sent_in_the_clear_nor_invented() {
-        assert!(
-            Login::new("me", "sesame").step(b'R', &request(3, b"")).unwrap_err().to_string().contains("clear text")
-        );
-        let error = Login::new("me", "").step(b'R', &request(5, b"salt")).unwrap_err();
-        assert!(error.to_string().contains("wants a password of me"), "{error}");
-    }
-
-    #[test]
-    fn md5_is_the_documented_hash_of_hash_and_salt() {
-        // md5(md5("sesame" || "me") || "salt"), by md5sum.
-        let Step::Send(message) = Login::new("me", "sesame").step(b'R', &request(5, b"salt")).unwrap() else {
-            panic!()
-        };
-        assert_eq!((message[0], message.len()), (b'p', 5 + 35 + 1));
-        assert!(message[5..].starts_with(b"md5") && message.ends_with(&[0]));
     }
 
     #[test]

@@ -84,24 +84,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_taken_only_when_all_of_it_is_there() {
-        let mut bytes = Vec::new();
-        let at = start(&mut bytes, b'D');
-        put_text(&mut bytes, b"ab");
-        finish(&mut bytes, at);
-        assert_eq!(bytes, [b'D', 0, 0, 0, 7, b'a', b'b', 0]);
-        for cut in 0..bytes.len() {
-            assert_eq!(framed(&bytes[..cut]), Ok(Framed::Short(if cut < HEADER { HEADER } else { 8 })));
-            assert_eq!(next(&mut &bytes[..cut]), None);
-        }
-        bytes.push(b'Z');
-        assert_eq!(framed(&bytes), Ok(Framed::Whole { kind: b'D', length: 3 }));
-        let mut rest = &bytes[..];
-        assert_eq!(next(&mut rest), Some((b'D', &b"ab\0"[..])));
-        assert_eq!(rest, b"Z");
-    }
-
-    #[test]
     fn a_length_that_cannot_be_is_refused_and_not_waited_for() {
         for said in [0_u32, 3, LONGEST as u32 + 5, 0x4000_0005, u32::MAX] {
             let mut bytes = vec![b'D'];

@@ -138,23 +138,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_count_rows_in_their_last_word_alone() {
-        for (tag, rows) in [
-            (&b"INSERT 0 5\0"[..], 5),
-            (b"UPDATE 12\0", 12),
-            (b"SELECT 0\0", 0),
-            (b"COPY 100000\0", 100_000),
-            (b"BEGIN\0", 0),
-            (b"CREATE TABLE\0", 0),
-            (b"T2\0", 0),
-            (b"", 0),
-            (b"7", 0),
-        ] {
-            assert_eq!(counted(tag), rows, "{}", String::from_utf8_lossy(tag));
-        }
-    }
-
-    #[test]
     fn an_error_is_known_by_its_fields_and_a_cut_one_is_none() {
         let body = b"SFEHLER\0VERROR\0C40P01\0Mdeadlock detected\0Fx.c\0\0";
         let read = refusal(body).unwrap();

@@ -57,20 +57,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conflicts_are_distinguished_from_permanent_errors() {
-        let counts = PgCounts::default();
-        let conflict =
-            |sqlstate: &[u8; 5]| usual(SqlState(*sqlstate), &counts).is_some_and(|error| error.is_conflict());
-        assert!(conflict(b"40P01") && conflict(b"40001") && conflict(b"55P03"));
-        assert!(!conflict(b"42601") && !conflict(b"23505"), "what is there is there after a rollback as well");
-        let duplicate = SqlState(*b"23505");
-        let code = ErrorCode::of_server(0, duplicate.0);
-        assert_eq!(usual(duplicate, &counts), Some(EngineError::Duplicate(code)));
-        assert_eq!(counts.deadlocks.load(Relaxed), 1);
-        assert_eq!((counts.serialization_failures.into_inner(), counts.lock_timeouts.into_inner()), (1, 1));
-    }
-
-    #[test]
     fn full_device_error_includes_the_statement() {
         let refusal = |sqlstate: &[u8; 5]| Refusal {
             severity: b"ERROR",

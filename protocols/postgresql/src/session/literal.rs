@@ -82,9 +82,4 @@ mod tests {
         assert_eq!((written(Param::Int(-7), 20), written(Param::Int(7), 20)), ("(-7)".into(), "7".into()));
         assert_eq!(written(Param::Int(i64::MIN), 20), format!("({})", i64::MIN));
     }
-
-    #[test]
-    fn names_are_quoted_part_by_part() {
-        assert_eq!(quoted_name("public.na\"me"), "\"public\".\"na\"\"me\"");
-    }
 }

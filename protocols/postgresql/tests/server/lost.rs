@@ -7,9 +7,7 @@ use rumba_engine_api::sql::SqlSession;
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;
 use rumba_testkit::sql::{fetch, ints};
-use rumba_testkit::sql_contract::{
-    killed_connections_cost_one_operation, lost_sessions_keep_failing, sessions_survive_a_restart,
-};
+use rumba_testkit::sql_contract::{killed_connections_cost_one_operation, sessions_survive_a_restart};
 
 use crate::support::{admin, local, session, shared};
 
@@ -26,16 +24,6 @@ fn kill_connection(server: &PostgreSql, session: &mut dyn SqlSession) {
     // Waits for the end, up to 5 s.
     let killed = admin(server).query(&format!("SELECT pg_terminate_backend({id}, 5000)")).unwrap();
     assert_eq!(killed.rows[0][0].as_deref(), Some("t"));
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn session_without_reconnect_keeps_failing_with_the_cause() {
-    let server = PostgreSql::start(&[], &[]);
-    let options = options(OnLost::Fail);
-    let mut session = session(&server, &options);
-    lost_sessions_keep_failing(&mut session, "SELECT $1::bigint", || server.kill(), || server.start_again());
-    assert_eq!(counted(&options.counts), (1, 0));
 }
 
 #[test]

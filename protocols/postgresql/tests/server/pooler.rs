@@ -110,20 +110,6 @@ fn transaction_pooling_works_with_statements_as_text() {
 
 #[test]
 #[needs(PostgreSql, PgBouncer)]
-fn statement_that_a_pooler_loses_ends_with_the_remedy() {
-    let pooler = Pooler::start("transaction");
-    let other = holder(&pooler);
-    let mut session = pooler.session(&SessionOptions::default());
-    let select = session.prepare("SELECT 1 + $1::bigint").unwrap();
-    end(other);
-    let error = fetch(&mut session, select, &[Param::Int(1)], 1).unwrap_err().to_string();
-    for words in ["26000", "does not exist", "--db-ps-mode=disable", "in: SELECT 1 + $1"] {
-        assert!(error.contains(words), "{words}: {error}");
-    }
-}
-
-#[test]
-#[needs(PostgreSql, PgBouncer)]
 fn parameter_that_a_pooler_does_not_track_is_named() {
     let pooler = Pooler::start("session");
     let startup = vec![("options", "-c work_mem=1MB".to_owned())];
