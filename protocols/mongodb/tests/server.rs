@@ -7,14 +7,13 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use rumba_engine_api::bson::{Document, DocumentBuf, Documents};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Find, Update};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::block_on;
-use rumba_protocol_mongodb::{Address, Admin, MongoSession, OnLost, Secret, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target, Tls};
 use rumba_testkit::certificate;
 use rumba_testkit::secantusdb::SecantusDb;
 
@@ -122,58 +121,6 @@ fn writes_say_what_they_did_and_a_key_is_taken_once() {
 
 #[test]
 #[needs(SecantusDb)]
-fn transactions_are_atomic_and_conflict_on_one_document() {
-    let server = SecantusDb::start(&[]);
-    let (mut one, mut other) = (session(&server), session(&server));
-    fill(&mut one, 3);
-    assert!(one.has_transactions());
-    let add = DocumentBuf::of(|of| of.document("$inc", |of| of.int("half", 1)));
-    let first = of_id(1);
-    let inc = Command::Update { of: "t", update: Update { filter: first.get(), update: add.get(), upsert: false } };
-    let mut documents = Documents::default();
-    documents.push(|of| of.int("_id", 50));
-    let insert = Command::Insert { into: "t", documents: &documents };
-    for (end, there) in [(Command::Abort, 3), (Command::Commit, 4)] {
-        fetch(&mut one, Command::Begin).unwrap();
-        fetch(&mut one, insert).unwrap();
-        assert_eq!(fetch(&mut one, all()).unwrap().0.documents, 4, "it sees its own changes");
-        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, 3, "no other session does");
-        fetch(&mut one, end).unwrap();
-        assert_eq!(fetch(&mut other, all()).unwrap().0.documents, there);
-    }
-    fetch(&mut one, Command::Begin).unwrap();
-    fetch(&mut one, inc).unwrap();
-    fetch(&mut other, Command::Begin).unwrap();
-    let error = fetch(&mut other, inc).unwrap_err();
-    assert!(error.is_conflict(), "{error}");
-    fetch(&mut other, Command::Abort).unwrap();
-    fetch(&mut one, Command::Commit).unwrap();
-    fetch(&mut other, Command::Begin).unwrap();
-    fetch(&mut other, inc).unwrap();
-    fetch(&mut other, Command::Commit).unwrap();
-    let taken = DocumentBuf::of(|of| of.int("half", 2));
-    assert_eq!(fetch(&mut one, Command::Count { of: "t", filter: taken.get() }).unwrap().0.matched, 1);
-    // A duplicate key fails the transaction too, so it can no longer be committed.
-    fetch(&mut one, Command::Begin).unwrap();
-    assert!(matches!(fetch(&mut one, insert).unwrap_err(), EngineError::Duplicate(_)));
-    let error = fetch(&mut one, Command::Commit).unwrap_err().to_string();
-    assert!(error.contains("it was aborted"), "{error}");
-    fetch(&mut one, all()).unwrap();
-}
-
-#[test]
-#[needs(SecantusDb)]
-fn a_server_alone_has_no_transactions_and_says_so() {
-    let server = SecantusDb::start(&["--standalone"]);
-    let mut session = session(&server);
-    assert!(!session.has_transactions());
-    let error = fetch(&mut session, Command::Begin).unwrap_err().to_string();
-    assert!(error.contains("replica set"), "{error}");
-    fill(&mut session, 2);
-}
-
-#[test]
-#[needs(SecantusDb)]
 fn a_password_is_proven() {
     let dir = tempfile::tempdir().unwrap();
     {
@@ -199,35 +146,6 @@ fn a_password_is_proven() {
     let mut no_user = MongoSession::connect(&target(&server), &SessionOptions::to("lab")).unwrap();
     let error = fetch(&mut no_user, all()).unwrap_err().to_string();
     assert!(error.contains("13") && error.contains("log in"), "{error}");
-}
-
-#[test]
-#[needs(SecantusDb)]
-fn killed_server_is_lost_and_restarted_server_reconnects() {
-    let dir = tempfile::tempdir().unwrap();
-    // Without this option the data would be lost with the process.
-    let mut server = SecantusDb::start_in(dir.path(), &["--sync-on-commit"]);
-    let mut fails = session(&server);
-    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("lab") };
-    let mut again = MongoSession::connect(&target(&server), &options).unwrap();
-    fill(&mut fails, 3);
-    fetch(&mut again, Command::Begin).unwrap();
-    fetch(&mut again, all()).unwrap();
-    server.kill();
-    assert!(matches!(fetch(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
-    assert!(matches!(fetch(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
-    let restarted = std::thread::spawn(move || {
-        server.start_again();
-        server
-    });
-    let error = fetch(&mut again, all()).unwrap_err();
-    assert!(matches!(error, EngineError::CutOff(_)), "{error}");
-    let _server = restarted.join().unwrap();
-    assert_eq!(fetch(&mut again, all()).unwrap().0.documents, 3);
-    assert_eq!(
-        (options.counts.link.connections_lost.load(Relaxed), options.counts.link.reconnects.load(Relaxed)),
-        (1, 1)
-    );
 }
 
 #[test]

@@ -34,27 +34,6 @@ fn has(document: &DocumentBuf, name: &str) -> bool {
 }
 
 #[test]
-fn large_results_are_fetched_with_get_more_to_the_end() {
-    let server = Server::new(|name, command| match name {
-        "find" => Some(batch("firstBatch", 0..3, 77)),
-        _ => {
-            assert_eq!((command.int("getMore"), command.blob("collection")), (Ok(77), Ok(&b"t"[..])));
-            Some(batch("nextBatch", 3..5, 0))
-        }
-    });
-    let mut session = server.session(&SessionOptions::to("db"));
-    for _ in 0..2 {
-        let (done, ids) = fetch(&mut session, find(Document::EMPTY)).unwrap();
-        assert_eq!((done.documents, ids), (5, vec![0, 1, 2, 3, 4]));
-    }
-    let names: Vec<_> = server.requested().iter().map(|command| format!("{command:?}")).collect();
-    assert_eq!(names[1], "{ \"getMore\": 77, \"collection\": \"t\", \"$db\": \"db\" }");
-    let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
-    let all = admin.all("db", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
-    assert_eq!(all.len(), 5);
-}
-
-#[test]
 fn commands_are_what_the_manual_shows() {
     let server = Server::new(|name, _| {
         Some(match name {
@@ -350,9 +329,6 @@ fn administration_waits_for_a_server_that_takes_writes_again() {
 fn mistakes_are_reported_before_anything_is_sent() {
     let server = Server::new(|_, _| Some(ok(|of| of.small("n", 0))));
     let mut session = server.session(&SessionOptions::to("db"));
-    let none = Documents::default();
-    let error = fetch(&mut session, Command::Insert { into: "t", documents: &none }).unwrap_err().to_string();
-    assert!(error.contains("no documents"), "{error}");
     let mut many = Documents::default();
     let megabyte = vec![7; 1 << 20];
     (0..50).for_each(|_| many.push(|of| of.binary("data", &megabyte)));

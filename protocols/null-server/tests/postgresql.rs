@@ -8,13 +8,12 @@ rumba_testkit::main!();
 mod common;
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use common::TestServer;
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement};
 use rumba_engine_api::worker::block_on;
 use rumba_null_server::{Column, Config, Protocol};
-use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target};
+use rumba_protocol_postgresql::{Address, PgSession, SessionOptions, Target};
 
 fn server(change: impl FnOnce(&mut Config)) -> TestServer {
     TestServer::new(|config| {
@@ -81,19 +80,6 @@ fn changes_transactions_and_loads_are_counted_and_reported() {
         // As other clients do it: prepared.
         session.run("SELECT 1").unwrap();
     }
-}
-
-#[test]
-fn an_answer_with_a_delay_never_comes_early() {
-    const DELAY: Duration = Duration::from_millis(20);
-    let place = server(|config| config.delay = Some(DELAY));
-    let mut admin = Admin::connect(&target(&place), Duration::from_secs(30)).unwrap();
-    for _ in 0..3 {
-        let before = Instant::now();
-        admin.query("SELECT c FROM t").unwrap();
-        assert!(before.elapsed() >= DELAY);
-    }
-    assert!(admin.server_version().contains("null"));
 }
 
 #[test]

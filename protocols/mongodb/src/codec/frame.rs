@@ -113,21 +113,6 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_taken_only_when_all_of_it_is_there() {
-        let mut bytes = message();
-        let length = bytes.len();
-        for cut in 0..length {
-            let needed = if cut < 4 { HEADER } else { length };
-            assert_eq!(framed(&bytes[..cut]), Ok(Framed::Short(needed)));
-        }
-        bytes.push(9);
-        assert_eq!(framed(&bytes), Ok(Framed::Whole(length)));
-        bytes[8..12].copy_from_slice(&3_u32.to_le_bytes());
-        let (answers, document) = answer(&bytes[..length]).unwrap();
-        assert_eq!((answers, document.int("ok")), (3, Ok(1)));
-    }
-
-    #[test]
     fn what_cannot_be_an_answer_is_refused_and_not_waited_for() {
         for length in [0_u32, 25, 0x0400_0001, u32::MAX] {
             assert!(framed(&length.to_le_bytes()).is_err(), "{length}");
@@ -152,17 +137,5 @@ mod tests {
         for cut in 0..whole.len() {
             assert!(answer(&whole[..cut]).is_err(), "{cut}");
         }
-    }
-
-    #[test]
-    fn documents_of_their_own_follow_under_their_name() {
-        let mut bytes = Vec::new();
-        let at = start(&mut bytes, 1, |of| of.text("insert", "t"));
-        sequence(&mut bytes, "documents", Document::EMPTY.bytes());
-        finish(&mut bytes, at);
-        unanswered(&mut bytes, at);
-        let section = b"\x01\x13\0\0\0documents\0\x05\0\0\0\0";
-        assert!(bytes.ends_with(section));
-        assert_eq!((framed(&bytes), bytes[HEADER]), (Ok(Framed::Whole(bytes.len())), 2));
     }
 }

@@ -196,59 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_and_counts_are_found_in_any_order() {
-        let found = DocumentBuf::of(|of| {
-            of.document("cursor", |of| {
-                of.array("firstBatch", |of| {
-                    of.document(|of| of.int("_id", 1));
-                    of.document(|of| of.int("_id", 2));
-                });
-                of.int("id", 9);
-                of.text("ns", "db.t");
-            });
-            of.double("ok", 1.0);
-        });
-        let cursor = Reply::of(found.get()).unwrap().cursor.unwrap();
-        assert_eq!(Cursor::of_usual(found.get()), Some(cursor));
-        let ids: Vec<_> = cursor.documents().map(|document| document.unwrap().int("_id").unwrap()).collect();
-        assert_eq!((cursor.id, ids), (9, vec![1, 2]));
-
-        let updated = DocumentBuf::of(|of| {
-            of.small("ok", 1);
-            of.small("n", 1);
-            of.array("upserted", |of| of.document(|of| of.int("index", 0)));
-            of.small("nModified", 0);
-        });
-        let reply = Reply::of(updated.get()).unwrap();
-        assert_eq!((reply.matched, reply.modified, reply.upserted, reply.refusal), (1, 0, 1, None));
-
-        let modified = DocumentBuf::of(|of| {
-            of.document("lastErrorObject", |of| {
-                of.small("n", 1);
-                of.bool("updatedExisting", true);
-            });
-            of.document("value", |of| of.int("_id", 4));
-            of.double("ok", 1.0);
-        });
-        let reply = Reply::of(modified.get()).unwrap();
-        assert_eq!((reply.matched, reply.modified, reply.value.unwrap().int("_id")), (1, 1, Ok(4)));
-    }
-
-    #[test]
-    fn errors_are_known_wherever_a_server_puts_them() {
-        let whole = DocumentBuf::of(|of| {
-            of.array("errorLabels", |of| of.text("TransientTransactionError"));
-            of.double("ok", 0.0);
-            of.text("errmsg", "Write conflict");
-            of.small("code", 112);
-            of.text("codeName", "WriteConflict");
-        });
-        let reply = Reply::of(whole.get()).unwrap();
-        assert_eq!(Cursor::of_usual(whole.get()), None);
-        let refusal = reply.refusal.unwrap();
-        assert_eq!((refusal.code, refusal.name, refusal.message), (112, &b"WriteConflict"[..], &b"Write conflict"[..]));
-        assert!(reply.labels.transient && !reply.labels.retryable && !refusal.of_concern);
-
+    fn errors_of_one_document_and_of_the_write_concern_are_known() {
         let of_one = DocumentBuf::of(|of| {
             of.small("n", 0);
             of.document("writeConcernError", |of| of.small("code", 64));

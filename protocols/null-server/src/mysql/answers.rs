@@ -115,26 +115,3 @@ impl Answers {
 
 /// The initial status of a connection.
 pub const FIRST_STATUS: u16 = status::AUTOCOMMIT;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mysql::packet::first_frame;
-
-    #[test]
-    fn an_answer_within_an_answer_goes_on_counting_its_packets() {
-        let columns = [Described::text("a")];
-        let template = Template::rows(&columns, [[Value::Int(1)], [Value::Null]], Format::Text, false);
-        let (mut out, mut sequence) = (Vec::new(), 1);
-        template.append(&mut out, &mut sequence, status::AUTOCOMMIT | status::MORE_RESULTS);
-        Template::done(1).append(&mut out, &mut sequence, status::AUTOCOMMIT);
-        let (mut rest, mut numbers, mut last) = (&out[..], Vec::new(), &[][..]);
-        while let Some((frame, more)) = first_frame(rest) {
-            numbers.push(frame.sequence);
-            (rest, last) = (more, frame.payload);
-        }
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(last, [0, 1, 0, 2, 0, 0, 0]);
-        assert_eq!(sequence, 8);
-    }
-}

@@ -125,21 +125,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_read_only_when_it_is_whole() {
-        let mut out = Vec::new();
-        let mut sequence = 7;
-        packet(&mut out, &mut sequence, |out| out.extend_from_slice(b"abc"));
-        packet(&mut out, &mut sequence, |_| {});
-        assert_eq!(sequence, 9);
-        for short in 0..HEADER + 3 {
-            assert_eq!(first_frame(&out[..short]), None);
-        }
-        let (frame, rest) = first_frame(&out).unwrap();
-        assert_eq!(frame, Frame { sequence: 7, payload: b"abc" });
-        assert_eq!(first_frame(rest).unwrap(), (Frame { sequence: 8, payload: b"" }, &[][..]));
-    }
-
-    #[test]
     fn lengths_take_one_three_four_or_nine_bytes() {
         for (number, bytes) in [(250, 1), (251, 3), (0xFFFF, 3), (0x1_0000, 4), (0xFF_FFFF, 4), (0x100_0000, 9)] {
             let mut out = Vec::new();

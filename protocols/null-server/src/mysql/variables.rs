@@ -113,14 +113,6 @@ mod tests {
     const ASKER: Asker<'_> = Asker { id: 1, status: status::AUTOCOMMIT, database: None };
 
     #[test]
-    fn numbers_are_numbers_and_names_are_of_any_case() {
-        assert_eq!(variable("MAX_ALLOWED_PACKET", &ASKER), Some(Value::Int(67_108_864)));
-        assert_eq!(variable("autocommit", &ASKER), Some(Value::Int(1)));
-        assert_eq!(variable("init_connect", &ASKER), Some(Value::Text(String::new())));
-        assert_eq!(variable("no_such_variable", &ASKER), None);
-    }
-
-    #[test]
     fn patterns_choose_variables() {
         let names = |pattern: &str| -> Vec<_> {
             let found = variables_like(&[pattern.as_bytes()], &ASKER);

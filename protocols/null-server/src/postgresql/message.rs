@@ -106,23 +106,3 @@ pub fn pass_value(body: &mut &[u8]) -> Option<()> {
     *body = if length == u32::MAX { rest } else { rest.get(length as usize..)? };
     Some(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_a_message_is_not_waited_for() {
-        assert_eq!(first(b"Q\0\0\0"), First::Part);
-        assert_eq!(first(b"Q\0\0\0\x06a"), First::Part);
-        assert_eq!(first(b"Q\0\0\0\x06ab?"), First::Whole { kind: b'Q', body: b"ab", rest: b"?" });
-        assert_eq!(first(b"Q\0\0\0\x03"), First::Nonsense);
-        assert_eq!(first(b"GET / HTTP"), First::Nonsense);
-        assert_eq!(
-            startup(&[0, 0, 0, 8, 4, 210, 22, 47]),
-            First::Whole { kind: 0, body: &[4, 210, 22, 47], rest: b"" }
-        );
-        assert_eq!(startup(&[0, 0, 0, 7, 0]), First::Nonsense);
-        assert_eq!(startup(&[0, 0, 39, 90]), First::Nonsense);
-    }
-}
