@@ -337,21 +337,3 @@ impl dyn SqlSession + '_ {
         poll_fn(|context| self.poll_answer(context, visit))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_given_again_only_after_its_statement_was_closed() {
-        let mut statements = Statements::default();
-        assert_eq!(["a", "b", "c"].map(|text| statements.keep(text)), [0, 1, 2]);
-        assert_eq!((statements.close(1), statements.close(1), statements.close(3)), (Some("b"), None, None));
-        assert_eq!((statements.get(0), statements.get(1), statements.get(3)), (Some(&"a"), None, None));
-        assert_eq!(statements.why_none(1), "the statement was closed");
-        assert_eq!(statements.why_none(3), "a statement of another session");
-        assert_eq!(statements.iter_mut().count(), 2);
-        assert_eq!((statements.next_number(), statements.keep("d"), statements.keep("e")), (1, 1, 3));
-        assert_eq!(statements.get_mut(1), Some(&mut "d"));
-    }
-}

@@ -242,12 +242,4 @@ mod tests {
             assert_eq!(Kind::of(sql), kind, "{sql}");
         }
     }
-
-    #[test]
-    fn what_is_taken_is_counted_once() {
-        let counts = Counts::default();
-        [Kind::Read, Kind::Write, Kind::Read, Kind::Other].into_iter().for_each(|kind| counts.count(kind));
-        assert_eq!(counts.take(), StatementCounts { reads: 2, writes: 1, others: 1 });
-        assert_eq!(counts.take(), StatementCounts::NONE);
-    }
 }
