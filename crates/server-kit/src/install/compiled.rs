@@ -16,10 +16,9 @@ use rumba_engine_api::units::show_bytes;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use super::debian::{self, Apt, TREE};
-use super::{failed, require_checksum, untar};
+use super::{digest, failed, require_checksum, untar};
 use crate::cache;
 use crate::command::output_of;
 use crate::failure::{full_or_failed, last_lines};
@@ -296,21 +295,6 @@ fn is_error(line: &str) -> bool {
 /// The progress in a line of cmake's makefiles: `[ 37%] Building CXX object`.
 fn percent(line: &str) -> Option<u32> {
     line.strip_prefix('[')?.split_once("%]")?.0.trim().parse().ok()
-}
-
-fn digest(file: &Path) -> io::Result<String> {
-    let mut file = BufReader::with_capacity(1 << 20, File::open(file)?);
-    let mut hasher = Sha256::new();
-    loop {
-        let bytes = file.fill_buf()?;
-        if bytes.is_empty() {
-            break;
-        }
-        hasher.update(bytes);
-        let count = bytes.len();
-        file.consume(count);
-    }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

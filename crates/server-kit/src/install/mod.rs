@@ -7,7 +7,8 @@ mod maven;
 mod npm;
 mod wheel;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,7 @@ use rumba_engine_api::engine::Availability;
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::server::{Catalogue, ServerInfo};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use crate::cache::{self, Draft};
 use crate::command::output_of;
@@ -342,6 +344,27 @@ fn require_checksum(found: &str, expected: &str, name: &str) -> Result<()> {
     Err(EngineError::failed("install", message))
 }
 
+/// Refuses a file whose SHA-256, in hexadecimal digits, is not the expected one.
+fn require_sha256(file: &Path, expected: &str, name: &str) -> Result<()> {
+    let found = digest(file).map_err(|error| failed(file, &error))?;
+    require_checksum(&found, expected, name)
+}
+
+fn digest(file: &Path) -> io::Result<String> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open(file)?);
+    let mut hasher = Sha256::new();
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            break;
+        }
+        hasher.update(bytes);
+        let count = bytes.len();
+        file.consume(count);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// Unpacks a gzipped tar archive into a directory.
 fn untar(archive: &Path, to: &Path, options: &[&str]) -> Result<()> {
     let mut tar = Command::new("tar");
@@ -351,4 +374,19 @@ fn untar(archive: &Path, to: &Path, options: &[&str]) -> Result<()> {
 
 fn failed(place: &Path, error: &io::Error) -> EngineError {
     full_or_failed("install", format!("{}: {error}", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_download_that_was_changed_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(require_sha256(file.path(), empty, "x==1"), Ok(()));
+        std::fs::write(file.path(), "changed").unwrap();
+        let error = require_sha256(file.path(), empty, "x==1").unwrap_err().to_string();
+        assert!(error.contains("nothing was installed"), "{error}");
+    }
 }
