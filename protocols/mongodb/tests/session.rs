@@ -343,16 +343,15 @@ fn mistakes_are_reported_before_anything_is_sent() {
         let error = Admin::connect(&target, TIMEOUT).err().unwrap();
         assert!(matches!(error, MongoError::Transport(_)) && error.to_string().contains("TLS"), "{error}");
     }
-}
-
-#[test]
-fn an_answer_to_something_else_ends_the_session() {
-    // An answer to find without a cursor.
-    let server = Server::new(|_, _| Some(ok(|_| {})));
-    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
-    let mut session = server.session(&options);
-    let error = fetch(&mut session, find(Document::EMPTY)).unwrap_err();
-    assert!(matches!(&error, EngineError::Lost(why) if why.contains("without a cursor")), "{error}");
+    let greeting = || {
+        ok(|of| {
+            of.bool("isWritablePrimary", true);
+            of.small("maxWireVersion", 21);
+        })
+    };
+    let alone = Server::that_greets(greeting, |_, _| None);
+    let error = fetch(&mut alone.session(&SessionOptions::to("db")), Command::Begin).unwrap_err().to_string();
+    assert!(error.contains("replica set"), "{error}");
 }
 
 /// Records the waits of a client, as a driver of many clients would.

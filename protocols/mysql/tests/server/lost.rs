@@ -26,18 +26,12 @@ fn kill_connection(server: &Server, session: &mut dyn SqlSession) {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn session_without_reconnect_keeps_failing_with_the_cause() {
+fn session_survives_a_server_restart_only_if_it_may_reconnect() {
     let server = Server::start(&[]);
-    let options = options(OnLost::Fail);
-    let mut session = server.session(&options);
+    let fails = options(OnLost::Fail);
+    let mut session = server.session(&fails);
     lost_sessions_keep_failing(&mut session, "SELECT ?", || server.kill(), || server.start_again());
-    assert_eq!(counted(&options.counts), (1, 0));
-}
-
-#[test]
-#[needs(MariaDb, Openssl)]
-fn session_survives_a_server_restart_and_prepares_again() {
-    let server = Server::start(&[]);
+    assert_eq!(counted(&fails.counts), (1, 0));
     let options = options(OnLost::Reconnect);
     let [_, _, mut encrypted] = server.sessions(&options);
     server.admin().query("CREATE TABLE test.kept (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();

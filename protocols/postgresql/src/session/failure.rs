@@ -69,6 +69,7 @@ mod tests {
         let reported = refused(&refusal(b"42601"), b"SELEC 1").to_string();
         let wanted = "execute: server error 42601: could not extend file; hint: Check free disk space., in: SELEC 1";
         assert_eq!(reported, wanted);
+        assert!(refused(&refusal(b"53300"), b"").to_string().contains("raise the server's max_connections"));
     }
 
     #[test]

@@ -11,11 +11,13 @@ use rumba_testkit::sql_contract::deadlocks_are_one_conflict;
 
 use crate::support::{admin, session, shared};
 
-/// Waits until a session waits for a lock.
-fn wait_for_a_lock(server: &PostgreSql) {
+/// Waits until a session waits for a lock of this table.
+fn wait_for_a_lock(server: &PostgreSql, table: &str) {
     let mut admin = admin(server);
+    let waits =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{table}%'");
     for _ in 0..1000 {
-        let waiting = admin.query("SELECT count(*) FROM pg_locks WHERE NOT granted").unwrap();
+        let waiting = admin.query(&waits).unwrap();
         if waiting.rows[0][0].as_deref() != Some("0") {
             return;
         }
@@ -35,10 +37,10 @@ fn pair(server: &PostgreSql, table: &str, setup: &str) -> ([PgSession; 2], Arc<P
 #[test]
 #[needs(PostgreSql)]
 fn deadlock_gives_one_session_a_counted_conflict() {
-    let server = PostgreSql::start(&["deadlock_timeout=50ms"], &[]);
-    let ([mut a, mut b], counts) = pair(&server, "dead", "SET lock_timeout = 0");
+    let server = shared();
+    let ([mut a, mut b], counts) = pair(&server, "dead", "SET lock_timeout = 0; SET deadlock_timeout = '50ms'");
     let update = "UPDATE dead SET v = v + 1 WHERE id = $1";
-    deadlocks_are_one_conflict([&mut a, &mut b], update, || wait_for_a_lock(&server));
+    deadlocks_are_one_conflict([&mut a, &mut b], update, || wait_for_a_lock(&server, "dead"));
     assert_eq!((counts.deadlocks.load(Relaxed), counts.link.connections_lost.load(Relaxed)), (1, 0));
 }
 
