@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use rumba_engine_api::error::EngineError;
 use rumba_engine_api::printable::printable;
 
 use crate::incoming::LONGEST;
@@ -88,6 +89,12 @@ pub fn timed(cause: io::Error, waited: Duration) -> io::Error {
 /// `Duplicate entry '…' for key`.
 pub fn server_text(bytes: &[u8]) -> String {
     printable(&String::from_utf8_lossy(bytes)).into_owned()
+}
+
+/// The error for a caller's mistake or for an operation that a session does not support.
+#[cold]
+pub fn call_failed(call: &'static str, message: &str) -> EngineError {
+    EngineError::Failed { call, message: message.to_owned() }
 }
 
 /// The statement that an error concerns, shortened for reading; empty if its text was not kept.

@@ -105,6 +105,23 @@ fn marks(sql: &[u8], is_postgresql: bool) -> Vec<Mark> {
     marks
 }
 
+/// Appends the text of a string literal without its own quotes, each of which is doubled.
+#[inline]
+pub fn put_doubled(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    while let Some(quote) = bytes.iter().position(|&byte| byte == b'\'') {
+        out.extend_from_slice(&bytes[..=quote]);
+        out.push(b'\'');
+        bytes = &bytes[quote + 1..];
+    }
+    out.extend_from_slice(bytes);
+}
+
+/// A name in these quotes; a dot separates schema and table.
+pub fn quoted_name(name: &str, quote: &str) -> String {
+    let part = |part: &str| format!("{quote}{}{quote}", part.replace(quote, &quote.repeat(2)));
+    name.split('.').map(part).collect::<Vec<_>>().join(".")
+}
+
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

@@ -6,9 +6,9 @@ use std::task::Poll;
 
 use rumba_engine_api::document::{Done, Visit};
 use rumba_engine_api::error::{EngineError, Result};
-use rumba_transport::Linked;
+use rumba_transport::{Linked, call_failed};
 
-use super::failure::{call_failed, usual};
+use super::failure::usual;
 use super::{MongoCounts, MongoSession, Pending, Transaction};
 use crate::MongoError;
 use crate::codec::Malformed;

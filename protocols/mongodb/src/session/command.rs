@@ -5,9 +5,9 @@ use std::ops::Range;
 use rumba_engine_api::bson::{Document, Writer};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::Result;
+use rumba_transport::call_failed;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::failure::call_failed;
 use super::{MongoSession, Pending, Transaction};
 use crate::codec::frame;
 use crate::connection::ADMIN;

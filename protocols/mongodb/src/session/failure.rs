@@ -8,12 +8,6 @@ use super::MongoCounts;
 use crate::codec::reply::Labels;
 use crate::error::{code, error_code};
 
-/// The error for a caller's mistake or for an operation that this session does not support.
-#[cold]
-pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
-    EngineError::Failed { call, message: message.to_owned() }
-}
-
 /// The frequent errors: a conflict with another transaction, or a duplicate key. They occur on the load path, so no
 /// memory is allocated.
 pub(super) fn usual(number: i32, labels: Labels, counts: &MongoCounts) -> Option<EngineError> {

@@ -5,9 +5,9 @@ use std::time::Instant;
 use rumba_engine_api::bson::Document;
 use rumba_engine_api::document::Done;
 use rumba_engine_api::error::EngineError;
-use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, Target};
+use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, Target, call_failed};
 
-use super::failure::{call_failed, usual};
+use super::failure::usual;
 use super::{MongoSession, Transaction};
 use crate::MongoError;
 use crate::codec::reply::Labels;

@@ -16,12 +16,10 @@ use std::task::{Context, Poll};
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
 use rumba_engine_api::error::{EngineError, Result};
-use rumba_transport::{Link, LinkCounts, Linked, OnLost, Target};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, Target, call_failed};
 
 use crate::Hello;
 use crate::connection::Connection;
-
-use failure::call_failed;
 
 /// Counters shared by all sessions of an instance. A session only updates them for rare events.
 #[derive(Debug, Default)]

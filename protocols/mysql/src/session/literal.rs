@@ -2,6 +2,7 @@
 
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::value::put_int;
+use rumba_transport::put_doubled;
 
 /// Appends a parameter as SQL. If `backslashes` is false, only quotes are doubled.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, backslashes: bool) {
@@ -33,13 +34,7 @@ pub(super) fn put_quoted(out: &mut Vec<u8>, bytes: &[u8], backslashes: bool) {
             _ => None,
         });
     } else {
-        let mut rest = bytes;
-        while let Some(quote) = rest.iter().position(|&byte| byte == b'\'') {
-            out.extend_from_slice(&rest[..=quote]);
-            out.push(b'\'');
-            rest = &rest[quote + 1..];
-        }
-        out.extend_from_slice(rest);
+        put_doubled(out, bytes);
     }
     out.push(b'\'');
 }
@@ -56,10 +51,4 @@ pub(super) fn put_escaped(out: &mut Vec<u8>, bytes: &[u8], escape: impl Fn(u8) -
         }
     }
     out.extend_from_slice(&bytes[kept..]);
-}
-
-/// Quotes a name with backticks; a dot separates schema and table.
-pub(super) fn quoted_name(name: &str) -> String {
-    let parts: Vec<String> = name.split('.').map(|part| format!("`{}`", part.replace('`', "``"))).collect();
-    parts.join(".")
 }

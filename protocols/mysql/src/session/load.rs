@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::Param;
-use rumba_transport::{Channel, server_text};
+use rumba_transport::{Channel, call_failed, quoted_name, server_text};
 
-use super::failure::call_failed;
-use super::literal::{self, put_escaped, put_quoted, quoted_name};
+use super::literal::{self, put_escaped, put_quoted};
 use super::outbox::{Kind, Outbox, Pending, Queue};
 use super::statement::{Binary, DATETIME, LONG_LONG, VAR_STRING, put_time};
 use super::{LoadWay, SessionOptions};
@@ -76,8 +75,8 @@ impl Rows {
         let limits = query(connection, "SELECT @@max_allowed_packet, @@local_infile", None)?;
         let limit = |column: usize| limits.rows.first()?.get(column)?.as_ref()?.parse::<usize>().ok();
         let local_infile = limit(1) == Some(1);
-        let names: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
-        let (table, names) = (quoted_name(table), names.join(", "));
+        let names: Vec<String> = columns.iter().map(|column| quoted_name(column, "`")).collect();
+        let (table, names) = (quoted_name(table, "`"), names.join(", "));
         let way = match options.load {
             LoadWay::Auto if connection.bulk && !options.text => LoadWay::BulkExecute,
             LoadWay::Auto if local_infile => LoadWay::LoadData,

@@ -5,10 +5,10 @@ use std::task::Poll;
 
 use rumba_engine_api::error::{Result, SqlState};
 use rumba_engine_api::sql::{Answer, Visit};
-use rumba_transport::{Linked, left_out};
+use rumba_transport::{Linked, call_failed, left_out};
 
 use super::PgSession;
-use super::failure::{call_failed, refused, usual};
+use super::failure::{refused, usual};
 use super::plan::Plan;
 use super::queue::{Kind, Pending};
 use super::statement::Control;

@@ -10,12 +10,6 @@ use crate::PgError;
 use crate::codec::message::Refusal;
 use crate::error::OF_A_POOLER;
 
-/// The error for a caller's mistake or for an operation that this session does not support.
-#[cold]
-pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
-    EngineError::Failed { call, message: message.to_owned() }
-}
-
 /// The frequent errors: a conflict with another transaction, or a duplicate key. They occur on the load path, so no
 /// memory is allocated.
 pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError> {

@@ -2,6 +2,7 @@
 
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::value::put_int;
+use rumba_transport::put_doubled;
 
 use crate::codec::types::{self, ParamLayout};
 
@@ -48,20 +49,8 @@ pub(super) fn put_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
-    let mut rest = bytes;
-    while let Some(quote) = rest.iter().position(|&byte| byte == b'\'') {
-        out.extend_from_slice(&rest[..=quote]);
-        out.push(b'\'');
-        rest = &rest[quote + 1..];
-    }
-    out.extend_from_slice(rest);
+    put_doubled(out, bytes);
     out.push(b'\'');
-}
-
-/// Quotes a name; a dot separates schema and table.
-pub(super) fn quoted_name(name: &str) -> String {
-    let parts: Vec<String> = name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
-    parts.join(".")
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 
 use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::Param;
+use rumba_transport::{call_failed, quoted_name};
 
-use super::failure::call_failed;
-use super::literal::{put_hex, quoted_name};
+use super::literal::put_hex;
 use super::statement::Described;
 use crate::PgError;
 use crate::codec::frame;
@@ -65,8 +65,8 @@ impl Rows {
         if columns.is_empty() {
             return Err(PgError::Unable("rows without columns cannot be loaded".into()));
         }
-        let names: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
-        let (table, names) = (quoted_name(table), names.join(", "));
+        let names: Vec<String> = columns.iter().map(|column| quoted_name(column, "\"")).collect();
+        let (table, names) = (quoted_name(table, "\""), names.join(", "));
         // Parsed only for its types, and never executed.
         let select = format!("SELECT {names} FROM {table}");
         let described = Described::fetch(connection, "", select.as_bytes(), &[], None)?;

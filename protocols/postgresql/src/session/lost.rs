@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Answer;
-use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, Target, in_statement};
+use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, Target, call_failed, in_statement};
 
-use super::failure::{call_failed, usual};
+use super::failure::usual;
 use super::queue::group_end;
 use super::{PgSession, SessionOptions};
 use crate::PgError;

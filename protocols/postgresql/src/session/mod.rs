@@ -21,7 +21,9 @@ use std::time::Duration;
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, ParamType, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, TransportError, announce};
+use rumba_transport::{
+    Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, TransportError, announce, call_failed,
+};
 
 use crate::PgError;
 use crate::codec::message::Transaction;
@@ -29,7 +31,6 @@ use crate::codec::row::{self, Column, PgRow};
 use crate::connection::Connection;
 use crate::query::{put_query, run};
 
-use failure::call_failed;
 use plan::Plan;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, SYNC};
