@@ -78,7 +78,7 @@ fn end(mut holder: PgSession) {
 /// The login failed: PgBouncer does not track `bytea_output`.
 #[test]
 #[needs(PostgreSql, PgBouncer)]
-fn session_pooling_works_with_nothing_configured() {
+fn session_pooling_needs_no_configuration_and_names_what_it_does_not_track() {
     let pooler = Pooler::start("session");
     for options in [SessionOptions::default(), text()] {
         let mut session = pooler.session(&options);
@@ -88,6 +88,10 @@ fn session_pooling_works_with_nothing_configured() {
         }
         session.run("SELECT 1").unwrap();
     }
+    let startup = vec![("options", "-c work_mem=1MB".to_owned())];
+    let options = SessionOptions { startup, ..SessionOptions::default() };
+    let error = PgSession::connect(&pooler.target, &options).err().unwrap().to_string();
+    assert!(error.contains("unsupported startup parameter") && error.contains("PGOPTIONS"), "{error}");
 }
 
 #[test]
@@ -106,14 +110,4 @@ fn transaction_pooling_works_with_statements_as_text() {
         end(other);
     }
     assert_eq!(ints(&mut session, "SELECT count(*) FROM pooled").unwrap(), [6]);
-}
-
-#[test]
-#[needs(PostgreSql, PgBouncer)]
-fn parameter_that_a_pooler_does_not_track_is_named() {
-    let pooler = Pooler::start("session");
-    let startup = vec![("options", "-c work_mem=1MB".to_owned())];
-    let options = SessionOptions { startup, ..SessionOptions::default() };
-    let error = PgSession::connect(&pooler.target, &options).err().unwrap().to_string();
-    assert!(error.contains("unsupported startup parameter") && error.contains("PGOPTIONS"), "{error}");
 }
