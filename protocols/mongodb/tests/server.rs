@@ -59,9 +59,14 @@ fn all() -> Command<'static> {
 
 #[test]
 #[needs(SecantusDb)]
-fn documents_round_trip_across_several_batches() {
+fn documents_round_trip_and_writes_say_what_they_did() {
     let server = SecantusDb::start(&[]);
-    let mut session = session(&server);
+    documents_round_trip_across_several_batches(&server);
+    writes_say_what_they_did_and_a_key_is_taken_once(&server);
+}
+
+fn documents_round_trip_across_several_batches(server: &SecantusDb) {
+    let mut session = session(server);
     fill(&mut session, 5000);
     let down = DocumentBuf::of(|of| of.small("_id", -1));
     let find = Find { sort: down.get(), skip: 10, limit: 3000, ..Find::by(Document::EMPTY) };
@@ -77,17 +82,14 @@ fn documents_round_trip_across_several_batches() {
     let count = |filter| Command::Count { of: "t", filter };
     assert_eq!(fetch(&mut session, count(half.get())).unwrap().0.matched, 2);
     assert_eq!(fetch(&mut session, count(of_id(-1).get())).unwrap().0.matched, 0);
-    let mut admin = Admin::connect(&target(&server), TIMEOUT).unwrap();
+    let mut admin = Admin::connect(&target(server), TIMEOUT).unwrap();
     let documents = admin.all("lab", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
     assert_eq!(documents.len(), 5000);
     assert!(!admin.server_version().unwrap().is_empty() && admin.hello().in_replica_set);
 }
 
-#[test]
-#[needs(SecantusDb)]
-fn writes_say_what_they_did_and_a_key_is_taken_once() {
-    let server = SecantusDb::start(&[]);
-    let mut session = session(&server);
+fn writes_say_what_they_did_and_a_key_is_taken_once(server: &SecantusDb) {
+    let mut session = MongoSession::connect(&target(server), &SessionOptions::to("writes")).unwrap();
     fill(&mut session, 3);
     let (first, other) = (of_id(1), of_id(9));
     let set = DocumentBuf::of(|of| of.document("$set", |of| of.int("half", 7)));
