@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rumba_engine_api::sql::SqlSession;
-use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
+use rumba_protocol_postgresql::{OnLost, PgCounts, SessionOptions};
 use rumba_testkit::postgresql::PostgreSql;
-use rumba_testkit::sql::{fetch, ints};
+use rumba_testkit::sql::ints;
 use rumba_testkit::sql_contract::{killed_connections_cost_one_operation, sessions_survive_a_restart};
 
-use crate::support::{admin, local, session, shared};
+use crate::support::{admin, session, shared};
 
 fn options(on_lost: OnLost) -> SessionOptions {
     SessionOptions { on_lost, setup: vec!["SET rumba.kept = '17'".into()], ..SessionOptions::default() }
@@ -63,20 +63,4 @@ fn server_message_before_disconnect_is_reported() {
     kill_connection(&server, &mut session);
     let error = session.run("SELECT 1").unwrap_err().to_string();
     assert!(error.starts_with("connection: ") && error.contains("57P01"), "{error}");
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn a_session_that_finds_no_server_any_more_says_so() {
-    let server = shared();
-    let options = options(OnLost::Reconnect);
-    admin(&server).query("CREATE ROLE brief LOGIN").unwrap();
-    let target = Target { user: "brief".into(), ..local(&server) };
-    let mut session = PgSession::connect(&target, &options).unwrap();
-    let select = session.prepare("SELECT 1").unwrap();
-    admin(&server).query("ALTER ROLE brief NOLOGIN").unwrap();
-    kill_connection(&server, &mut session);
-    let error = fetch(&mut session, select, &[], 1).unwrap_err().to_string();
-    assert!(error.contains("reconnecting failed") && error.contains("28000"), "{error}");
-    assert_eq!(counted(&options.counts), (1, 0));
 }
