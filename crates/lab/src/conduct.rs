@@ -436,3 +436,72 @@ fn last_lines(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join(" | ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leftovers;
+    use crate::prepare::{Allowed, Validated};
+    use crate::spec::testing::registry;
+    use crate::spec::{self, Overrides};
+    use crate::store::{self, Claim};
+
+    struct Unwatched;
+
+    impl Watch for Unwatched {
+        fn begins(&mut self, _: &TrialPlan, _: usize) {}
+        fn event(&mut self, _: &TrialPlan, _: &Event) {}
+        fn ended(&mut self, _: &Record) {}
+    }
+
+    /// Guards against skipping an unreadable line: the trial counted as done without the data in it.
+    #[test]
+    fn trial_that_emits_unreadable_events_is_ended_and_fails() {
+        let (dir, registry) = (tempfile::tempdir().unwrap(), registry());
+        let path = |name: &str| dir.path().join(name);
+        let overrides = Overrides {
+            engines: vec!["rocksdb".to_owned()],
+            set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
+            ..Overrides::default()
+        };
+        let experiment = spec::of_workload("linkbench", &overrides, &registry).unwrap();
+        let validated = Validated::new(experiment, &path("data"), Allowed::default()).unwrap();
+        let trials = validated.plan(&registry);
+        let prepared = validated.prepare(trials, &registry).unwrap();
+        let results = ResultsDir::create(Claim::new(&path("results")).unwrap(), &prepared).unwrap();
+        let managed = provision::ResourceRegistry::at(&path("state")).unwrap();
+        let reports = format!(
+            r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
+               echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
+            path("pid").display()
+        );
+        let child = || -> std::io::Result<Command> {
+            let mut command = Command::new("sh");
+            command.args(["-c", &reports]);
+            Ok(command)
+        };
+        let runner = TrialRunner {
+            prepared: &prepared,
+            planned: 1,
+            results: &results,
+            managed: &managed,
+            registry: &registry,
+            child: &child,
+            harness: &Harness::default(),
+            stops: &AtomicUsize::new(0),
+            profiles: false,
+            is_decided: &|_| false,
+            gate: None,
+        };
+        let outcome = runner.run(KeptLoads::default(), &mut Unwatched).unwrap();
+        assert_eq!((outcome.failed, outcome.done), (1, 0));
+        let record = store::read(results.path()).unwrap().trials.remove(0).record;
+        let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };
+        assert_eq!(phase, PhaseKind::Load);
+        assert!(cause.contains("cannot be read") && cause.contains("line 3 is not an event"), "{cause}");
+        let pid = std::fs::read_to_string(path("pid")).unwrap();
+        assert!(!Path::new("/proc").join(pid.trim()).exists(), "the trial works on");
+        assert!(!path("data/001-rocksdb-c1-r1").exists(), "its data is still there");
+        assert!(leftovers::find(&managed).unwrap().is_empty());
+    }
+}

@@ -1,4 +1,4 @@
-//! The meters are accurate: they show the bytes read, written and discarded and the CPU used, within 2%. All figures
+//! The meters are accurate: they show the bytes read and written and the CPU used, within 2%. All figures
 //! per operation depend on them.
 //!
 //! The device is a loop device with a separate filesystem, so that its figures include no other traffic of the machine.
@@ -10,11 +10,10 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -171,44 +170,6 @@ fn the_devices_times_are_those_of_the_requests() {
     let device_s = value(&spent.device_write_s);
     println!("small writes: {device_s} s at the device of {seconds} s");
     assert!(device_s <= 1.02 * seconds + 0.002 && device_s >= 0.1 * seconds, "{device_s} of {seconds} s");
-}
-
-#[test]
-#[needs(LoopDevice)]
-fn what_is_discarded_does_not_count_as_written() {
-    let _alone = alone();
-    const MEGABYTES: usize = 64;
-    let filesystem = LoopDevice::of_mebibytes(256);
-    let file = filesystem.path().join("file");
-    let mut meters = Meters::new(filesystem.path(), ThreadCpuRegistry::new());
-    File::create(&file).and_then(|mut file| file.write_all(&vec![1; MEGABYTES << 20]).and(file.sync_all())).unwrap();
-    std::fs::remove_file(&file).unwrap();
-    rustix::fs::syncfs(File::open(filesystem.path()).unwrap()).unwrap();
-
-    let before = meters.read();
-    assert!(Command::new("fstrim").arg(filesystem.path()).status().unwrap().success());
-    let spent = meters.read().since(&before);
-    let discarded = spent.device_discard_bytes.value().unwrap();
-    let written = spent.device_write_bytes.value().unwrap();
-    println!("discarded {discarded}, written {written}");
-    assert!(discarded >= (MEGABYTES << 20) as f64, "{discarded}");
-    assert!(written < 0.02 * discarded, "{written}");
-}
-
-#[test]
-fn tmpfs_directory_has_no_device_and_keeps_process_figures() {
-    let _alone = alone();
-    let spent_in = |dir: &Path| {
-        let mut meters = Meters::new(dir, ThreadCpuRegistry::new());
-        let start = meters.read();
-        meters.read().since(&start)
-    };
-    let spent = spent_in(Path::new("/dev/shm"));
-    assert_eq!(spent.device_reads, Metric::absent("tmpfs is memory and has no device"));
-    assert_eq!(spent.device_discard_bytes, Metric::absent("tmpfs is memory and has no device"));
-    assert!(spent.rss_bytes.value().unwrap() > 0.0);
-    let spent = spent_in(Path::new("/nowhere"));
-    assert_eq!(spent.device_reads, Metric::absent("/nowhere: No such file or directory (os error 2)"));
 }
 
 /// Nanoseconds of CPU of the calling thread, by its own clock.

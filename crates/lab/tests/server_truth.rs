@@ -102,16 +102,6 @@ fn the_server() {
             "new child" => child = Some(Program::start(&file.with_extension("child"), false)),
             // It ends, and no process waits for it.
             "leave child" => drop(child.take()),
-            // The child gets a child too.
-            "deepen" => child.iter_mut().for_each(|child| {
-                child.say("new child");
-                child.receive("done");
-            }),
-            // It does not wait for its own child.
-            "kill child" => child.take().into_iter().for_each(|mut child| {
-                child.kill();
-                child.process.wait().unwrap();
-            }),
             "ask child" => child.iter_mut().for_each(|child| {
                 child.say("ask child");
                 child.receive("done");
@@ -284,72 +274,6 @@ fn ended_but_unreaped_child_counts_as_the_servers() {
     server.reap();
 }
 
-/// Guards against hiding the server's later usage, until it equals the grandchild's.
-#[test]
-fn usage_of_child_and_grandchild_ended_between_readings_stays() {
-    let _taking = OrphansTaken::begin();
-    let dir = on_disk();
-    let mut server = Program::start(&dir.path().join("file"), true);
-    server.say("deepen");
-    server.receive("done");
-    let mut meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
-    let start = meters.read();
-    server.work();
-    let worked = meters.read().since(&start);
-    let grandchild = child_of(child_of(server.process.id()));
-    server.say("kill child");
-    server.receive("done");
-    reap_orphan(grandchild);
-    let (ended, ended_s) = (meters.read(), server.used_s);
-    assert_grew_little(&worked, &ended.since(&start));
-    server.work();
-    let truth = server.used_s - ended_s;
-    assert_within_2_percent("CPU seconds of the server alone", &meters.read().since(&ended).server_cpu_s, truth);
-    server.reap();
-}
-
-/// The only child of a process.
-fn child_of(parent: u32) -> u32 {
-    let parent = parent.to_string();
-    let processes = std::fs::read_dir("/proc").unwrap().map_while(Result::ok);
-    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_its = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)) == Some(parent.as_str())
-    };
-    pids.find(is_its).unwrap()
-}
-
-/// While it lives, orphans become children of this process, so that no metered process reaps them.
-struct OrphansTaken;
-
-impl OrphansTaken {
-    fn begin() -> Self {
-        Self::set(1);
-        Self
-    }
-
-    fn set(taken: libc::c_ulong) {
-        // SAFETY: sets a flag of this process, and touches no memory.
-        assert_eq!(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, taken) }, 0);
-    }
-}
-
-/// Afterwards, other tests' orphans go to their usual process.
-impl Drop for OrphansTaken {
-    fn drop(&mut self) {
-        Self::set(0);
-    }
-}
-
-/// Waits for an orphan that became a child of this process.
-fn reap_orphan(pid: u32) {
-    let pid = pid as libc::pid_t;
-    // SAFETY: no status is requested.
-    let reaped = unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
-    assert_eq!(reaped, pid, "it did not come here: {}", std::io::Error::last_os_error());
-}
-
 /// Whether a process has an ended child that it has not waited for.
 fn has_zombie(parent: u32) -> bool {
     let is_one = |text: &str| text.contains(&format!(") Z {parent} "));
@@ -419,23 +343,6 @@ fn server_device_is_that_of_its_data_and_remote_has_none() {
     assert!(because(&remote.device_write_bytes).starts_with("the server's data directory is on another host"));
     assert!(remote.client_cpu_s.value().is_some() && remote.client_rss_bytes.value().is_some());
     server.reap();
-}
-
-#[test]
-fn context_switches_of_a_server_are_counted_over_its_threads() {
-    let dir = on_disk();
-    let mut server = Program::start(&dir.path().join("file"), false);
-    let meters = Meters::of(&server.place(None), dir.path(), ThreadCpuRegistry::new());
-    let start = meters.server_switches().unwrap();
-    for _ in 0..20 {
-        // It sleeps until the order arrives.
-        server.say("end child");
-        server.receive("done");
-    }
-    let switches = meters.server_switches().unwrap().since(&start);
-    assert!(switches >= 20, "{switches}");
-    let truth = server.reap();
-    assert!(switches <= (truth.ru_nvcsw + truth.ru_nivcsw) as u64, "{switches}");
 }
 
 /// Guards against counting only the main process, which has almost none in a server with a process for each client.

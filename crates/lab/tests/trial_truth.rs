@@ -21,7 +21,7 @@ use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
 use rumba_engine_api::worker::{Client, ClientAddress, Op, OpKind, Worker};
-use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State, Workload};
+use rumba_engine_api::workload::{Bound, LoadStage, OpInfo, Ops, State, Workload};
 use rumba_lab::trial::{Act, Job};
 use rumba_results::event::Event;
 use rumba_results::record::{DriverKind, PhaseKind, PhaseRecord, RunPlan, TrialPart, TrialPlan};
@@ -249,13 +249,7 @@ impl KvSession for Requesting {
 }
 
 /// Puts rows, and gets one row again and again.
-#[derive(Clone, Copy)]
-struct Load {
-    /// Whether one get of four fails for good.
-    gives_up: bool,
-}
-
-const LOAD: Load = Load { gives_up: false };
+struct Load;
 
 impl Workload for Load {
     fn name(&self) -> &'static str {
@@ -271,7 +265,7 @@ impl Workload for Load {
         &[Family::KeyValue]
     }
     fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
-        Ok(Box::new(*self))
+        Ok(Box::new(Load))
     }
 }
 
@@ -280,7 +274,7 @@ impl Bound for Load {
         Schema::KeyValue(&[])
     }
     fn ops(&self) -> Ops {
-        Ops::from([OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds: 60.0 })])
+        Ops::from([OpInfo::new("get")])
     }
     fn load_stages(&self) -> Vec<LoadStage> {
         vec![LoadStage::new("rows", true, [OpInfo::new("rows")])]
@@ -298,7 +292,7 @@ impl Bound for Load {
         Ok(())
     }
     fn loader(&self, _: usize, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
-        Ok(Box::new(Asker { session: kv(session)?, puts: true, gives_up: false, left: ROWS }))
+        Ok(Box::new(Asker { session: kv(session)?, puts: true, left: ROWS }))
     }
     fn logical_bytes(&self) -> u64 {
         0
@@ -310,7 +304,7 @@ impl Bound for Load {
         Ok(())
     }
     fn client(&self, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>> {
-        Ok(Box::new(Asker { session: kv(session)?, puts: false, gives_up: self.gives_up, left: u64::MAX }))
+        Ok(Box::new(Asker { session: kv(session)?, puts: false, left: u64::MAX }))
     }
     fn verify(&self, _: Session) -> Result<Vec<Check>> {
         Ok(Vec::new())
@@ -327,7 +321,6 @@ fn kv(session: Session) -> Result<Box<dyn KvSession>> {
 struct Asker {
     session: Box<dyn KvSession>,
     puts: bool,
-    gives_up: bool,
     left: u64,
 }
 
@@ -343,17 +336,12 @@ impl Worker for Asker {
         } else {
             self.session.get(0, &[], &mut Vec::new())?;
         }
-        Ok(Op { rows: 1, failed: self.gives_up && self.left.is_multiple_of(4), ..Op::default() })
+        Ok(Op { rows: 1, ..Op::default() })
     }
 }
 
 /// The events of a trial with one loop of a second and no warmup.
 fn reported(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
-    reported_of(LOAD, engine, part, rate)
-}
-
-/// The same with this load.
-fn reported_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
     let dir = tempfile::tempdir().unwrap();
     let data_dir = dir.path().join("data");
     std::fs::create_dir(&data_dir).unwrap();
@@ -378,7 +366,7 @@ fn reported_of(load: Load, engine: &Fake, part: TrialPart, rate: Option<f64>) ->
     rumba_lab::trial::run(Job {
         plan: &plan,
         engine,
-        workload: &load,
+        workload: &Load,
         data_dir: &data_dir,
         limits: &[],
         delayer: None,
@@ -439,13 +427,4 @@ fn slow_deferred_writes_estimate_adds_no_ops_to_first_loop() {
     let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
     // A thousand random arrivals have a standard deviation of 32.
     assert!((850.0..1150.0).contains(&ops_per_s), "{ops_per_s}");
-}
-
-/// Guards against counting failed operations as within their limit, because they end early.
-#[test]
-fn operations_that_were_given_up_do_not_keep_their_limit() {
-    let events = reported_of(Load { gives_up: true }, &Fake::embedded(Duration::ZERO), TrialPart::Whole, None);
-    let get = &phase(&events, PhaseKind::Loop(1)).op_types["get"];
-    let within = get.limit.as_ref().unwrap().within_percent.value().unwrap();
-    assert!((74.0..76.0).contains(&within), "{within}%, {} of {} given up", get.errors, get.count + get.errors);
 }

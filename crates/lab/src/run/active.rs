@@ -51,27 +51,3 @@ impl ActivePeriods {
         periods.map(|(start_s, end_s)| (at_ns(start_s).saturating_add(self.offset_ns), at_ns(end_s))).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use rumba_results::client_steps::ClientSteps;
-
-    use super::*;
-
-    const S: u64 = 1_000_000_000;
-
-    #[test]
-    fn client_works_from_its_step_until_a_smaller_one() {
-        let (stop, mut first, mut third) = (Stop::default(), ActivePeriods::new(0, 1, 0), ActivePeriods::new(2, 1, 7));
-        assert_eq!((first.due_ns(5, &stop), third.due_ns(5, &stop)), (5, LATEST_NS), "the warmup has one client");
-        let steps = ClientSteps { points: vec![(0.0, 1), (2.0, 3), (4.0, 1), (6.0, 4)] };
-        stop.begin_steps(steps, 10 * S);
-        assert_eq!((first.due_ns(11 * S, &stop), first.due_ns(100 * S, &stop)), (11 * S, 100 * S));
-        assert_eq!(third.due_ns(9 * S, &stop), 12 * S + 7, "it waits for its step");
-        assert_eq!(third.due_ns(13 * S, &stop), 13 * S, "it is active");
-        assert_eq!(third.due_ns(14 * S, &stop), 16 * S + 7, "it is idle in the third step");
-        assert_eq!(third.due_ns(99 * S, &stop), 99 * S);
-        third.pause_until(100 * S);
-        assert_eq!(third.due_ns(99 * S, &stop), 100 * S);
-    }
-}

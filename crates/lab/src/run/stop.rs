@@ -170,20 +170,3 @@ impl Stop {
         self.schedule.load(Acquire)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_due_before_end_begin_and_none_after_a_stop() {
-        let stop = Stop::default();
-        assert!(stop.lets_begin(u64::MAX - 1));
-        stop.set_at(100);
-        assert!(stop.lets_begin(99) && !stop.lets_begin(100) && !stop.is_set());
-        stop.set();
-        assert!(!stop.lets_begin(0) && stop.is_set());
-        stop.set_at(100);
-        assert!(stop.is_set(), "a stop is not taken back");
-    }
-}

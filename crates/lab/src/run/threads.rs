@@ -68,15 +68,3 @@ pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineEr
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_threads_skip_the_check_and_too_many_name_the_maximum() {
-        assert_eq!(allow(FEW, 10), Ok(()));
-        let error = allow(4_000_000_000, 10).unwrap_err().to_string();
-        assert!(error.contains("4000000000 clients are more than the") && error.contains("or fewer"), "{error}");
-    }
-}

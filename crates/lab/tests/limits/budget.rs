@@ -2,7 +2,7 @@
 //! by the device, over the time of its counts.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -34,37 +34,22 @@ fn page(at: u64) -> u64 {
 }
 
 fn reads(path: &Path, client: u64, stop: &AtomicBool) {
-    by_turns(path, client, stop, |_| Some(true));
+    repeat(path, client, stop, |file, memory, at| file.read_exact_at(memory, at));
 }
 
 fn writes(path: &Path, client: u64, stop: &AtomicBool) {
-    by_turns(path, client, stop, |_| Some(false));
+    repeat(path, client, stop, |file, memory, at| file.write_all_at(memory, at));
 }
 
-/// Reads for 300 ms, then pauses for as long.
-fn reads_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
-    by_turns(path, client, stop, |ms| (ms / 300 % 2 == 0).then_some(true));
-}
-
-/// Writes while the readers above pause.
-fn writes_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
-    by_turns(path, client, stop, |ms| (ms / 300 % 2 == 1).then_some(false));
-}
-
-/// A client that reads, writes or pauses by a shared clock, in milliseconds.
-fn by_turns(path: &Path, client: u64, stop: &AtomicBool, reads_at: impl Fn(u128) -> Option<bool>) {
+/// A client that works on one page after another.
+fn repeat(path: &Path, client: u64, stop: &AtomicBool, work: impl Fn(&File, &mut [u8], u64) -> io::Result<()>) {
     let (file, mut memory) = direct_file(path);
     let page_of = memory.as_ptr().align_offset(4096);
     let memory = &mut memory[page_of..page_of + 4096];
     let mut at = client << 32;
     while !stop.load(Relaxed) {
         at += 1;
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-        match reads_at(now) {
-            Some(true) => file.read_exact_at(memory, page(at) * 4096).unwrap(),
-            Some(false) => file.write_all_at(memory, page(at) * 4096).unwrap(),
-            None => sleep(Duration::from_millis(2)),
-        }
+        work(&file, memory, page(at) * 4096).unwrap();
     }
 }
 
@@ -127,11 +112,9 @@ fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
 fn budget_is_used_and_not_exceeded_by_any_caller() {
     let host = Host::new();
     let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
-    let loads: [Load; 5] = [
+    let loads: [Load; 3] = [
         ("reads alone", &[(reads, 2)]),
         ("reads and writes", &[(reads, 8), (writes, 8)]),
-        ("many reads, one writer", &[(reads, 8), (writes, 1)]),
-        ("reads and writes by turns", &[(reads_now_and_then, 8), (writes_now_and_then, 8)]),
         ("reads and checkpoints", &[(reads, 8), (checkpoints, 1)]),
     ];
     // Each load has its own device and budget, all at the same time: no load takes from another.
