@@ -4,6 +4,7 @@ use rumba_results::record::{TrialPart, TrialPlan};
 
 use super::testing::registry;
 use super::*;
+use crate::host::allowed_cpus;
 
 mod ab;
 mod asserts;
@@ -190,48 +191,73 @@ fn repeated_load_stays_before_the_trials_of_its_repeat() {
     assert_eq!(left, plans[6..]);
 }
 
+/// Guards also against finding an unsupported dialect only after the server has started.
 #[test]
-fn a_misspelt_key_is_named_with_its_line_and_the_nearest() {
-    let (place, problem, remedy) = mistake("repeats = 2", "repeat = 2");
-    assert_eq!(place, "e.toml:10:1");
-    assert!(problem.contains("`repeat`"), "{problem}");
-    assert_eq!(remedy, "did you mean `repeats`?");
-    let (place, _, remedy) = mistake("settings.page_size", "settings.pagesize");
-    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:15:10", "did you mean `page_size`?"));
-    let (place, _, remedy) = mistake("maxid1 = 1_000", "maxid = 1_000");
-    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:4:1", "did you mean `maxid1`?"));
-}
-
-#[test]
-fn a_wrong_unit_is_named_with_its_line_and_what_to_write() {
-    let (place, problem, remedy) = mistake("\"2m\"", "\"2 parsecs\"");
-    assert_eq!(place, "e.toml:9:8");
-    assert!(problem.contains("parsecs") && remedy.contains("30s"), "{problem} {remedy}");
-    let (_, _, remedy) = mistake("\"2m\"", "120");
-    assert!(remedy.contains("\"120s\""), "{remedy}");
-    let (place, problem, _) = mistake("\"16MiB\"", "\"16MIPS\"");
-    assert_eq!(place, "e.toml:6:9");
-    assert!(problem.contains("MIPS"), "{problem}");
-}
-
-#[test]
-fn what_cannot_run_is_refused_before_anything_is_created() {
-    // Guards against finding an unsupported dialect only after the server has started.
-    let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
-    assert_eq!(place, "e.toml:13:7");
-    assert_eq!(problem, "linkbench does not support innodb, whose sessions use SQL of MySQL");
-    assert!(remedy.ends_with("linkbench serves: keys and values, SQL of SQLite"), "{remedy}");
+fn mistakes_are_refused_at_their_place_with_a_remedy() {
+    let run_with = |limit: &str| format!("[limits]\n{limit}\n[run]");
+    let cpus =
+        format!("has CPUs that rumba may not use here: 1023; name CPUs of {}, or start", allowed_cpus().unwrap());
+    for (good, bad, at, parts) in [
+        ("repeats = 2", "repeat = 2", "e.toml:10:1", &["`repeat`; did you mean `repeats`?"][..]),
+        ("settings.page_size", "settings.pagesize", "e.toml:15:10", &["did you mean `page_size`?"]),
+        ("maxid1 = 1_000", "maxid = 1_000", "e.toml:4:1", &["did you mean `maxid1`?"]),
+        ("\"2m\"", "\"2 parsecs\"", "e.toml:9:8", &["`parsecs` is not a unit of time", "\"30s\""]),
+        ("\"2m\"", "120", "e.toml:9:8", &["\"120s\""]),
+        ("\"16MiB\"", "\"16MIPS\"", "e.toml:6:9", &["MIPS"]),
+        ("clients = [1, 8]", "clients = [1, 8", "e.toml:", &[]),
+        ("use = \"rocksdb\"", "use = \"absent\"", "", &["libpaper.so", "apt-get install libpaper"]),
+        ("use = \"rocksdb\"", "use = \"rocksbd\"", "", &["rocksdb"]),
+        ("\"zstd\"", "\"brotli\"", "", &["brotli", "none, zstd"]),
+        ("compression = \"zstd\"", "server = \"mysql@9.7\"", "e.toml:14:10", &["rocksdb is no server"]),
+        (
+            "use = \"rocksdb\"",
+            "use = \"innodb\"",
+            "e.toml:13:7",
+            &[
+                "linkbench does not support innodb, whose sessions use SQL of MySQL",
+                "linkbench serves: keys and values, SQL of SQLite",
+            ],
+        ),
+        (
+            "use = \"rocksdb\"",
+            "use = \"plain\"",
+            "e.toml:13:7",
+            &["linkbench needs transactions of several keys, which plain does not have; take the engine out"],
+        ),
+        ("[run]", &run_with("memroy = \"1GiB\""), "e.toml:8:1", &["did you mean `memory`?"]),
+        ("[run]", &run_with("storage = \"fastssd\""), "", &["did you mean \"fast-ssd\"?"]),
+        ("[run]", &run_with("storage = { iops = 1, size = \"data/0\" }"), "e.toml:8:", &["data/0"]),
+        ("[run]", &run_with("memory = \"1k\""), "", &["too little"]),
+        ("[run]", &run_with("cpus = \"1023\""), "e.toml:8:8", &["limits.cpus = 1023", &cpus]),
+        (
+            "[run]",
+            &run_with("cpus = \"two\""),
+            "e.toml:8:8",
+            &["limits.cpus: `two` is not the number of a CPU", "\"0,2-3\""],
+        ),
+        (
+            "clients = [1, 8]",
+            "clients = [1, 8, 1]",
+            "e.toml:8:18",
+            &["clients has 1 twice; give each number once; repeats = 2 or more runs it again"],
+        ),
+        ("clients = [1, 8]", "clients = [8, \"1..64 x2\"]", "", &["clients has 8 twice"]),
+        (
+            "clients = [1, 8]",
+            "clients = \"1..64\"",
+            "e.toml:8:11",
+            &["invalid clients `1..64`; expected a number, a list such as [1, 8], or a range", "\"1..1024 x2\""],
+        ),
+        ("clients = [1, 8]", "clients = [[\"0s\", 1], [\"5h\", 2]]", "e.toml:8:23", &["a step at 18000 s"]),
+    ] {
+        let (place, problem, remedy) = mistake(good, bad);
+        let reported = format!("{problem}; {remedy}");
+        assert!(place.starts_with(at), "{bad}: {place}");
+        assert!(parts.iter().all(|part| reported.contains(part)), "{bad}: {reported}");
+    }
     read(&GOOD.replacen("use = \"rocksdb\"", "use = \"sqlite\"", 1)).unwrap();
-    let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"plain\"");
-    assert_eq!(place, "e.toml:13:7");
-    assert_eq!(problem, "linkbench needs transactions of several keys, which plain does not have");
-    assert_eq!(remedy, "take the engine out", "no other workload is there");
-    let (_, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"absent\"");
-    assert!(problem.contains("libpaper.so") && remedy.contains("apt-get install libpaper"), "{problem} {remedy}");
-    let (_, problem, remedy) = mistake("\"zstd\"", "\"brotli\"");
-    assert!(problem.contains("brotli") && remedy.contains("none, zstd"), "{problem} {remedy}");
-    let (_, _, remedy) = mistake("use = \"rocksdb\"", "use = \"rocksbd\"");
-    assert!(remedy.contains("rocksdb"), "{remedy}");
+    let text = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\nlibrary = \"libmine.so\"\n";
+    assert_eq!(read(&text).unwrap_err().problem, "myrocks loads no library");
 }
 
 #[test]
@@ -270,24 +296,6 @@ fn sizes_may_grow_with_the_data() {
 }
 
 #[test]
-fn a_mistake_in_the_limits_is_named_at_its_place() {
-    let (place, problem, remedy) = mistake("[run]", "[limits]\nmemroy = \"1GiB\"\n[run]");
-    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:8:1", "did you mean `memory`?"), "{problem}");
-    let (_, _, remedy) = mistake("[run]", "[limits]\nstorage = \"fastssd\"\n[run]");
-    assert!(remedy.contains("did you mean \"fast-ssd\"?"), "{remedy}");
-    let (place, problem, _) = mistake("[run]", "[limits]\nstorage = { iops = 1, size = \"data/0\" }\n[run]");
-    assert!(place.starts_with("e.toml:8:") && problem.contains("data/0"), "{place} {problem}");
-    let (_, problem, _) = mistake("[run]", "[limits]\nmemory = \"1k\"\n[run]");
-    assert!(problem.contains("too little"), "{problem}");
-}
-
-#[test]
-fn broken_toml_is_shown_at_its_place() {
-    let (place, ..) = mistake("clients = [1, 8]", "clients = [1, 8");
-    assert!(place.starts_with("e.toml:"), "{place}");
-}
-
-#[test]
 fn set_reaches_every_key_by_its_shortest_name() {
     let experiment = with(
         GOOD,
@@ -301,37 +309,8 @@ fn set_reaches_every_key_by_its_shortest_name() {
     assert_eq!(experiment.engines[0].compression.as_deref(), Some("none"));
     let lists = with(GOOD, &["clients=1,2,4"]).unwrap();
     assert_eq!(lists.run.clients, [1, 2, 4]);
-}
-
-#[test]
-fn a_set_that_nothing_answers_to_is_refused_with_the_nearest() {
-    let error = with(GOOD, &["maxidl=5"]).unwrap_err();
-    assert_eq!(error.place().as_deref(), Some("--set maxidl=5"));
-    assert!(error.remedy.contains("maxid1"), "{}", error.remedy);
     assert!(with(GOOD, &["loops"]).is_err());
-    let error = with(GOOD, &["loop=fast"]).unwrap_err();
-    assert_eq!(error.place().as_deref(), Some("--set loop=fast"));
-}
-
-#[test]
-fn a_workload_and_engines_make_an_experiment_without_a_file() {
-    let overrides = Overrides {
-        engines: vec!["rocksdb.zstd".into(), "rocksdb".into()],
-        set: vec!["loops=2".into()],
-        ..Overrides::default()
-    };
-    let experiment = of_workload("linkbench", &overrides, &registry()).unwrap();
-    assert_eq!(experiment.name, "linkbench");
-    assert_eq!(experiment.engines[0].compression.as_deref(), Some("zstd"));
-    assert_eq!(experiment.engines[1].compression, None);
-    assert!(of_workload("linkbench", &Overrides::default(), &registry()).unwrap_err().remedy.contains("--engine"));
-}
-
-#[test]
-fn the_experiment_as_run_reads_back_to_itself() {
-    let experiment = with(GOOD, &["loop=20s", "rocks.page_size=8k"]).unwrap();
-    let again = read(&experiment.as_run).unwrap();
-    assert_eq!(again, experiment);
+    assert_eq!(with(GOOD, &["loop=fast"]).unwrap_err().place().as_deref(), Some("--set loop=fast"));
 }
 
 /// Guards `--resume`, which would otherwise plan engines that the run does not have.
@@ -362,14 +341,6 @@ fn an_engine_that_a_list_makes_is_chosen_by_its_own_name() {
 }
 
 #[test]
-fn a_list_in_a_group_of_settings_makes_engines_too() {
-    let text = GOOD.replace("\"10MB\"", "[\"10MB\", \"20MB\"]");
-    let names: Vec<_> = read(&text).unwrap().engines.into_iter().map(|engine| engine.name).collect();
-    let made = ["10MB,page_size=4k", "10MB,page_size=16k", "20MB,page_size=4k", "20MB,page_size=16k"];
-    assert_eq!(names, made.map(|differs| format!("rocks[log.file_max={differs}]")));
-}
-
-#[test]
 fn servers_in_common_make_variants_of_server_engines_alone() {
     let servers = "[common]\nserver = [\"mariadb@10.11\", \"mysql@9.7\"]";
     let text = GOOD.replace("[common]", servers) + "[[engine]]\nuse = \"myrocks\"\n";
@@ -382,22 +353,6 @@ fn servers_in_common_make_variants_of_server_engines_alone() {
         ("myrocks[server=mysql@9.7]", Some("mysql@9.7")),
     ];
     assert_eq!(named, expected);
-}
-
-#[test]
-fn a_library_or_a_server_is_refused_where_it_means_nothing() {
-    let (place, problem, _) = mistake("compression = \"zstd\"", "server = \"mysql@9.7\"");
-    assert_eq!((place.as_str(), problem.as_str()), ("e.toml:14:10", "rocksdb is no server"));
-    let text = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\nlibrary = \"libmine.so\"\n";
-    assert_eq!(read(&text).unwrap_err().problem, "myrocks loads no library");
-}
-
-#[test]
-fn the_driver_is_known_or_refused() {
-    use rumba_results::record::DriverKind;
-    assert_eq!(with(GOOD, &["driver=loops"]).unwrap().run.driver, DriverKind::Loops);
-    assert_eq!(read(GOOD).unwrap().run.driver, DriverKind::Auto);
-    assert!(with(GOOD, &["driver=loop"]).unwrap_err().remedy.contains("loops"));
 }
 
 const CLAIM: &str = "[[claim]]\ntext = \"smaller pages write less\"\npublished = 1.9\n\
@@ -545,23 +500,9 @@ fn too_few_intervals_for_a_trend_are_warned_once_with_remedy() {
 }
 
 #[test]
-fn duplicate_clients_and_too_short_stall_bound_are_refused() {
-    let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = [1, 8, 1]");
-    assert_eq!(place, "e.toml:8:18");
-    assert_eq!(
-        (problem.as_str(), remedy.as_str()),
-        ("clients has 1 twice", "give each number once; repeats = 2 or more runs it again")
-    );
+fn client_ladder_is_merged_and_too_short_stall_bound_is_refused() {
     assert_eq!(with(GOOD, &["clients=4,4"]).unwrap_err().place().as_deref(), Some("--set clients=4,4"));
     assert_eq!(with(GOOD, &["clients=3,8..32 x2"]).unwrap().run.clients, [3, 8, 16, 32]);
-    let (_, problem, _) = mistake("clients = [1, 8]", "clients = [8, \"1..64 x2\"]");
-    assert_eq!(problem, "clients has 8 twice");
-    let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = \"1..64\"");
-    assert_eq!(
-        (place.as_str(), problem.as_str()),
-        ("e.toml:8:11", "invalid clients `1..64`; expected a number, a list such as [1, 8], or a range")
-    );
-    assert!(remedy.contains("\"1..1024 x2\""), "{remedy}");
     for short in ["1ms", "4999ms"] {
         let error = with(GOOD, &[&format!("stall={short}")]).unwrap_err();
         assert!(error.problem.starts_with("a trial would fail after") && error.remedy.contains("\"0s\""), "{error:?}");

@@ -139,6 +139,7 @@ fn engines_of_one_experiment_are_compared_in_turns() {
     };
     let one = against(&["rocksdb.zstd"], &["rocksdb.none"], &[]).unwrap();
     assert_eq!(names(&one), ["rocksdb.none", "rocksdb.zstd"], "the base comes first");
+    assert_eq!(one.engines[1].compression.as_deref(), Some("zstd"));
     assert_eq!(one.pairs, [Pair { base: "rocksdb.none".into(), other: "rocksdb.zstd".into() }]);
     assert_eq!((one.pairs[0].name().as_str(), one.run.repeats), ("rocksdb.zstd over rocksdb.none", 4));
     assert_eq!(read(&one.as_run).unwrap(), one);

@@ -2,7 +2,7 @@
 
 use rumba_results::client_steps::ClientSteps;
 
-use super::{GOOD, mistake, with};
+use super::{GOOD, with};
 use crate::spec::{RunSpec, SpecError};
 
 const LADDER: &str = "clients=[[\"0s\", 1], [\"30s\", 8], [\"60s\", 4]]";
@@ -56,10 +56,4 @@ fn keys_that_need_one_number_of_clients_are_refused_with_steps() {
         assert_eq!(error.remedy, format!("take {key} out, or give clients one number"), "{}", error.problem);
     }
     assert!(!run(&[LADDER, "until_decided=false"]).until_decided);
-}
-
-#[test]
-fn mistake_in_a_step_is_reported_at_its_place() {
-    let (place, problem, _) = mistake("clients = [1, 8]", "clients = [[\"0s\", 1], [\"5h\", 2]]");
-    assert_eq!((place.as_str(), problem.contains("a step at 18000 s")), ("e.toml:8:23", true), "{problem}");
 }

@@ -1,7 +1,6 @@
 //! `limits.cpus` and `limits.client_cpus`.
 
 use super::*;
-use crate::host::allowed_cpus;
 
 /// The valid experiment, over a server as well, with limits.
 fn text_with(limits: &str) -> String {
@@ -22,17 +21,6 @@ fn engine_names_show_a_list_of_cpus() {
     assert_eq!(names, [format!("rocks[cpus={cpu}]"), format!("rocks[cpus={cpu}-{cpu}]")]);
     let set = with(GOOD, &[&format!("cpus={cpu}"), "rocks.page_size=4k"]).unwrap().engines.remove(0).limits;
     assert_eq!((set.cpus.unwrap().to_string(), set.client_cpus), (cpu.to_string(), None));
-}
-
-#[test]
-fn cpus_that_are_not_there_or_no_cpus_are_refused_at_their_place() {
-    let (place, problem, remedy) = mistake("[run]", "[limits]\ncpus = \"1023\"\n[run]");
-    assert_eq!(place, "e.toml:8:8");
-    assert_eq!(problem, "limits.cpus = 1023 has CPUs that rumba may not use here: 1023");
-    assert!(remedy.starts_with(&format!("name CPUs of {}, or start", allowed_cpus().unwrap())), "{remedy}");
-    let (place, problem, remedy) = mistake("[run]", "[limits]\ncpus = \"two\"\n[run]");
-    assert_eq!((place.as_str(), problem.as_str()), ("e.toml:8:8", "limits.cpus: `two` is not the number of a CPU"));
-    assert!(remedy.contains("\"0,2-3\""), "{remedy}");
 }
 
 #[test]

@@ -83,6 +83,8 @@ fn listed_engine_name_shows_only_differing_settings() {
     assert_eq!(names("[\"4k\", \"16k\"]", "\"4k\""), ["rocks"]);
     let memory = names("[common]", "[limits]\nmemory = [\"1GiB\", \"2GiB\"]\n[common]");
     assert_eq!(memory[0], "rocks[memory=1GiB,page_size=4k]");
+    let grouped = names("\"10MB\"", "[\"10MB\", \"20MB\"]");
+    assert_eq!(grouped[3], "rocks[log.file_max=20MB,page_size=16k]");
 }
 
 #[test]
