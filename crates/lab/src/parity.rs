@@ -267,12 +267,6 @@ mod tests {
         all(&sides).map(|warning| warning.code).collect()
     }
 
-    #[test]
-    fn engines_that_work_alike_are_not_warned_of() {
-        let (a, b) = (config("a", Durability::NoSync), config("b", Durability::NoSync));
-        assert_eq!(codes(&[(&a, LOGGED), (&b, LOGGED)]), [""; 0]);
-    }
-
     /// Guards against a missing and a needless warning. With equal caches under a limit, the rest of the memory was a
     /// second cache for only one engine, without a warning. Caches derived from one limit need no warning.
     #[test]
@@ -441,32 +435,5 @@ mod tests {
     fn unlogged_store_that_syncs_each_commit_promises_the_same() {
         let (a, b) = (config("a", Durability::Sync), config("b", Durability::Sync));
         assert_eq!(codes(&[(&a, LOGGED), (&b, UNLOGGED)]), [""; 0]);
-    }
-
-    #[test]
-    fn what_engines_share_is_said_once() {
-        let (a, b, c) = ("a", "b", "c");
-        let configs = [a, b, c].map(|name| config(name, Durability::NoSync));
-        let levels = ["SNAPSHOT", "SERIALIZABLE", "SNAPSHOT"];
-        let sides: Vec<Side> = configs
-            .iter()
-            .zip(levels)
-            .map(|(config, level)| side(config, EngineTraits::new(level, true, Reads::Buffered)))
-            .collect();
-        let message = isolation(&sides).unwrap().message;
-        assert_eq!(message, "transactions see different things: SNAPSHOT: a, c; SERIALIZABLE: b");
-    }
-
-    #[test]
-    fn engine_without_transactions_is_reported_if_others_have_them() {
-        let configs = ["a", "b"].map(|name| config(name, Durability::NoSync));
-        let with = |config, has_transactions| Side { has_transactions, ..side(config, EngineTraits::default()) };
-        let [a, b] = &configs;
-        let warning = no_transactions(&[with(a, true), with(b, false)]).unwrap();
-        assert!(warning.message.starts_with("b has no transactions"), "{}", warning.message);
-        assert!(warning.rank() == rumba_results::warning::Rank::Misleading);
-        for alike in [true, false] {
-            assert_eq!(no_transactions(&[with(a, alike), with(b, alike)]), None);
-        }
     }
 }

@@ -148,12 +148,4 @@ mod tests {
         assert_eq!(of(reported), ["yes", "2.50 MiB"]);
         assert_eq!(of(DeviceFacts::default()), ["not exposed", "not exposed"]);
     }
-
-    #[test]
-    fn this_host_has_its_conditions() {
-        let conditions = Facts::gather(&std::env::temp_dir()).conditions();
-        assert!(conditions["kernel"].contains('.'), "{conditions:?}");
-        assert_ne!(conditions["filesystem"], "not exposed");
-        assert_ne!(conditions["memory"], "not exposed");
-    }
 }

@@ -106,34 +106,23 @@ mod tests {
         Driving::choose_on(&Cores { count: 4, are_all }, requested, place, clients).to_string()
     }
 
-    fn reported(requested: DriverKind, place: &ProcessLocation, clients: u32) -> String {
-        reported_on(true, requested, place, clients)
-    }
-
     #[test]
-    fn auto_driver_gives_embedded_engines_a_thread_per_client() {
-        assert_eq!(reported(DriverKind::Auto, &ProcessLocation::Embedded, 1), "threads, 1 thread");
-        assert_eq!(reported(DriverKind::Auto, &ProcessLocation::Embedded, 256), "threads, 256 threads");
-    }
-
-    #[test]
-    fn auto_takes_loops_for_many_connections() {
-        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 16), "threads, 16 threads");
-        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 17), "loops, 2 threads");
-        assert_eq!(reported(DriverKind::Auto, &ELSEWHERE, 256), "loops, 4 threads");
-    }
-
-    #[test]
-    fn server_on_same_cores_raises_the_threads_driver_threshold() {
-        assert_eq!(reported(DriverKind::Auto, &HERE, 128), "threads, 128 threads");
-        assert_eq!(reported(DriverKind::Auto, &HERE, 129), "loops, 4 threads");
-        assert_eq!(reported_on(false, DriverKind::Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
-    }
-
-    #[test]
-    fn explicit_driver_is_used_and_loops_start_no_surplus_threads() {
-        assert_eq!(reported(DriverKind::Loops, &ProcessLocation::Embedded, 2), "loops, 1 thread");
-        assert_eq!(reported(DriverKind::Loops, &HERE, 1), "loops, 1 thread");
-        assert_eq!(reported(DriverKind::Threads, &HERE, 1024), "threads, 1024 threads");
+    fn driver_follows_request_place_and_number_of_clients() {
+        use DriverKind::{Auto, Loops, Threads};
+        for (requested, place, clients, driving) in [
+            (Auto, &ProcessLocation::Embedded, 1, "threads, 1 thread"),
+            (Auto, &ProcessLocation::Embedded, 256, "threads, 256 threads"),
+            (Auto, &ELSEWHERE, 16, "threads, 16 threads"),
+            (Auto, &ELSEWHERE, 17, "loops, 2 threads"),
+            (Auto, &ELSEWHERE, 256, "loops, 4 threads"),
+            (Auto, &HERE, 128, "threads, 128 threads"),
+            (Auto, &HERE, 129, "loops, 4 threads"),
+            (Loops, &ProcessLocation::Embedded, 2, "loops, 1 thread"),
+            (Loops, &HERE, 1, "loops, 1 thread"),
+            (Threads, &HERE, 1024, "threads, 1024 threads"),
+        ] {
+            assert_eq!(reported_on(true, requested, place, clients), driving, "{requested:?}, {place:?}");
+        }
+        assert_eq!(reported_on(false, Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
     }
 }

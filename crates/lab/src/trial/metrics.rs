@@ -316,13 +316,4 @@ mod tests {
         let no_reads = of(&Spent { device_reads: Metric::Value(0.0), device_read_s: Metric::Value(0.0), ..spent });
         assert_eq!(no_reads.device_read_await_ms, Metric::absent("no device reads"));
     }
-
-    #[test]
-    fn a_phase_without_operations_has_no_cost_per_operation() {
-        let spent = Spent { device_write_bytes: Metric::Value(1e6), ..Spent::default() };
-        let metrics =
-            metrics(PhaseKind::Drain, 0, 1.0, 0, &spent, Ok(DiskSize { total: 1, logs: 0 }), Metric::Value(1.0));
-        assert_eq!(metrics.wkb_per_op, Metric::absent("no operations in this phase"));
-        assert!(metrics.write_mb_s.value().is_some());
-    }
 }
