@@ -285,6 +285,13 @@ mod tests {
         let storage = StorageLimit::tier("slow-ssd").ok();
         let limits = Limits { memory_bytes: Some(1 << 30), storage, ..Limits::default() };
         means().check(&limits).unwrap();
+        let lacks_both = Means { throttle: ThrottleMeans::None("no blkio".into()), has_fuse: false, ..means() };
+        let unthrottled = |latency_us| StorageLimit { latency_us, ..StorageLimit::unthrottled() };
+        let check =
+            |latency_us| lacks_both.check(&Limits { storage: Some(unthrottled(latency_us)), ..Limits::default() });
+        check(None).unwrap();
+        let words = check(Some(1000)).unwrap_err().to_string();
+        assert!(words.contains("/dev/fuse is missing") && words.contains("modprobe fuse"), "{words}");
         let lacking = [
             (
                 Means { no_mounts: Some("no CAP_SYS_ADMIN"), ..means() },
@@ -315,24 +322,5 @@ mod tests {
         let words = refusal(&small, Some(1 << 30), Some("fast-ssd"));
         assert!(words.contains("at most 1.50 GiB"), "{words}");
         assert!(words.contains("backing = \"file\""), "{words}");
-    }
-
-    #[test]
-    fn latency_needs_fuse_and_other_storage_does_not() {
-        let without = Means { has_fuse: false, ..means() };
-        let check = |latency_us| {
-            let storage = Some(StorageLimit { latency_us, ..StorageLimit::unthrottled() });
-            without.check(&Limits { storage, ..Limits::default() })
-        };
-        check(None).unwrap();
-        let words = check(Some(1000)).unwrap_err().to_string();
-        assert!(words.contains("/dev/fuse is missing") && words.contains("modprobe fuse"), "{words}");
-    }
-
-    #[test]
-    fn storage_without_rates_needs_no_throttle() {
-        let without = Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() };
-        let storage = StorageLimit::unthrottled();
-        without.check(&Limits { storage: Some(storage), ..Limits::default() }).unwrap();
     }
 }

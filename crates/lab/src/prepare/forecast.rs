@@ -173,24 +173,14 @@ mod tests {
         assert_eq!((kept.trials, kept.loads, kept.databases), (17, 9, 2));
     }
 
-    #[test]
-    fn an_existing_server_is_given_no_cache() {
-        let existing = "[[engine]]\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
-        let text = format!("{TEXT}{existing}");
-        let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
-        let admitted = Validated::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
-        let forecast = admitted.forecast(&admitted.plan(&registry()), &registry());
-        let caches: Vec<Option<u64>> = forecast.memory.iter().map(|memory| memory.cache_bytes).collect();
-        assert_eq!(caches, [Some(64 << 20), Some(64 << 20), None]);
-    }
-
     /// Guards against reporting the common cache, 64 MiB, for both engines.
     #[test]
     fn forecast_shows_cache_of_engine_setting_not_common_one() {
         let own = "[[engine]]\nname = \"own\"\nuse = \"myrocks\"\nsettings.own_cache = \"1GiB\"\n";
         let other = "[[engine]]\nname = \"other\"\nuse = \"myrocks\"\nsettings.own_cache = \"per session\"\n";
-        let experiment =
-            read_text("a.toml", &format!("{TEXT}{own}{other}"), &Overrides::default(), &registry()).unwrap();
+        let existing = "[[engine]]\nname = \"theirs\"\nuse = \"myrocks\"\nserver = \"mysql://me@host/db\"\n";
+        let text = format!("{TEXT}{own}{other}{existing}");
+        let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
         let admitted = Validated::new(experiment, Path::new("/nowhere/at/all"), Allowed::default()).unwrap();
         let trials = admitted.plan(&registry());
         let reported =
@@ -198,6 +188,7 @@ mod tests {
         let reported: Vec<(Option<u64>, String)> = reported.skip(2).collect();
         assert_eq!(reported[0], (Some(1 << 30), "1.00 GiB (own_cache)".to_owned()));
         assert_eq!(reported[1], (None, "own_cache = per session".to_owned()));
+        assert_eq!(reported[2].0, None, "an existing server is given no cache");
         let planned = trials.iter().find(|trial| trial.engine.name == "own").unwrap().given_cache();
         assert_eq!(planned.to_string(), reported[0].1, "its record says the same");
     }
