@@ -205,10 +205,7 @@ fn refuse_other_run(base: &Side, other: &Side, files: &Origin) -> Result<(), Spe
 }
 
 fn run_key<'a>(side: &'a Side, key: &str) -> Option<&'a Node> {
-    match &side.root.get("run")?.tree {
-        Tree::Table(run) => run.get(key),
-        _ => None,
-    }
+    side.root.get("run")?.get(key)
 }
 
 fn shown(node: Option<&Node>) -> String {

@@ -34,7 +34,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let fleet = table.get("fleet").map(fleet::fleet).transpose()?;
     let run = RunSpec { prices, fleet, ..run(table.get("run"))? };
     let refuse = |key: &str, problem: String, remedy: &str| {
-        let node = table.get("run").and_then(|run| run.table("run").ok()?.get(key));
+        let node = table.get("run").and_then(|run| run.get(key));
         Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))
     };
     if run.crash_s.is_some() && bound.acid().is_none() {

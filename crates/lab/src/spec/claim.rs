@@ -3,7 +3,7 @@
 use rumba_results::claim::Claim;
 
 use super::error::{Origin, SpecError};
-use super::node::{self, Node, Table, Tree};
+use super::node::{self, Node, Table, Tree, list_at};
 use super::take;
 use rumba_statistics::claims::{Mistake, Scope, check, why_never_decided};
 
@@ -13,14 +13,12 @@ const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"]
 pub fn claims_of(experiment: &str) -> Vec<Claim> {
     let Ok(root) = node::parse(experiment) else { return Vec::new() };
     let Tree::Table(table) = &root.tree else { return Vec::new() };
-    nodes(table).iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
+    list_at(table, "claim").iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
 }
 
 /// The publication that an experiment reproduces.
 pub fn source_of(experiment: &str) -> Option<String> {
-    let root = node::parse(experiment).ok()?;
-    let Tree::Table(table) = &root.tree else { return None };
-    take::text("source", table.get("source")?).ok().map(str::to_owned)
+    node::parse(experiment).ok()?.get("source")?.as_text().map(str::to_owned)
 }
 
 /// An experiment as it was run, without its claims.
@@ -30,13 +28,6 @@ pub fn without_claims(experiment: &str) -> String {
         table.remove("claim");
     }
     super::build_text::write(&root)
-}
-
-fn nodes(table: &Table) -> &[Node] {
-    match table.get("claim").map(|node| &node.tree) {
-        Some(Tree::List(nodes)) => nodes,
-        _ => &[],
-    }
 }
 
 /// Reads the claims and checks every name in them against the experiment. A
@@ -55,7 +46,7 @@ pub fn claims<'a>(
     }
     let scope = scope(engines, clients);
     let mut claims = Vec::new();
-    for node in nodes(table) {
+    for node in list_at(table, "claim") {
         let (claim, expressions) = claim(node)?;
         let wrong = expressions.iter().find_map(|(node, text, wants_truth)| {
             check(text, *wants_truth, &scope).err().map(|mistake| (*node, mistake))
@@ -73,8 +64,7 @@ pub fn claims<'a>(
 pub fn never_decided(claims: &[(&Node, Claim)], scope: &Scope, repeats: u32) -> Option<SpecError> {
     claims.iter().find_map(|(node, claim)| {
         let mistake = why_never_decided(&claim.holds, scope, repeats)?;
-        let place = node.table("claim").ok().and_then(|table| table.get("holds")).unwrap_or(node);
-        Some(at(place, mistake))
+        Some(at(node.get("holds").unwrap_or(node), mistake))
     })
 }
 

@@ -7,7 +7,7 @@ use rumba_results::record::{DriverKind, active_clients};
 
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;
-use super::node::{Table, Tree};
+use super::node::Table;
 use super::{RunSpec, client_steps, ladder};
 use crate::registry::Registry;
 use crate::run::room;
@@ -84,10 +84,7 @@ fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostCli
 
 /// The requested numbers, each with its key and its place.
 fn requested(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> {
-    let node = |key: &str| match experiment.get("run").map(|node| &node.tree) {
-        Some(Tree::Table(table)) => table.get(key),
-        _ => None,
-    };
+    let node = |key: &str| experiment.get("run").and_then(|run| run.get(key));
     // Mistakes in them were reported when the run was read.
     let written = node(CLIENTS).map(|node| match client_steps::steps(node) {
         Some(steps) => steps.unwrap_or_default().into_iter().map(|((_, number), origin)| (number, origin)).collect(),

@@ -9,7 +9,7 @@ use rumba_engine_api::setting::{Settings, Value};
 use rumba_results::engine_name;
 use rumba_results::warning::Warning;
 
-use super::error::SpecError;
+use super::error::{Origin, SpecError};
 use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
 use super::{expand, limits, names, set, take};
@@ -172,10 +172,18 @@ pub fn engines(table: &Table, root: &Node, context: &EngineContext<'_>) -> Resul
 
 /// The engine of an entry, if it is known.
 fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine> {
-    match &own.get("use").or_else(|| own.get("name"))?.tree {
-        Tree::Scalar(Value::Text(name)) => registry.engine(name),
-        _ => None,
-    }
+    registry.engine(own.get("use").or_else(|| own.get("name"))?.as_text()?)
+}
+
+/// An engine by its registered name.
+///
+/// # Errors
+/// A name that is not registered, with the nearest one.
+pub fn registered_engine<'a>(name: &str, origin: &Origin, registry: &'a Registry) -> Result<&'a dyn Engine, SpecError> {
+    registry.engine(name).ok_or_else(|| {
+        let nearest = Registry::suggest(name, &registry.engine_names());
+        SpecError::new(origin, format!("unknown engine `{name}`"), format!("{nearest} (`rumba engines` lists them)"))
+    })
 }
 
 /// Whether a wanted name is this engine's, or that of its entry.
@@ -218,13 +226,7 @@ fn engine(
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
     let registered = take::text("use", used)?;
-    let engine = registry.engine(registered).ok_or_else(|| {
-        SpecError::new(
-            &used.origin,
-            format!("unknown engine `{registered}`"),
-            format!("{} (`rumba engines` lists them)", Registry::suggest(registered, &registry.engine_names())),
-        )
-    })?;
+    let engine = registered_engine(registered, &used.origin, registry)?;
     let own = match table.get("settings") {
         Some(node) => take::settings(node.table("settings")?)?.as_described(engine.info().settings),
         None => Settings::default(),
@@ -238,7 +240,7 @@ fn engine(
             None => plain.cache,
         },
         cache_is_derived: plain.cache_is_derived,
-        durability: table.get("durability").map_or(Ok(plain.durability), durability)?,
+        durability: take::one_of(table, "durability", &Durability::NAMES, plain.durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,
         server: table.get("server").map(|node| server(engine, node)).transpose()?,
@@ -267,14 +269,6 @@ fn left_out(name: String, missing: Missing) -> LeftOut {
         format!("install it to have it compared: {}", missing.install),
     );
     (name, warning)
-}
-
-fn durability(node: &Node) -> Result<Durability, SpecError> {
-    let text = take::text("durability", node)?;
-    let known = Durability::NAMES.map(|(name, _)| name);
-    Durability::NAMES.iter().find(|(name, _)| *name == text).map(|(_, durability)| *durability).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("durability `{text}` is not known"), Registry::suggest(text, &known))
-    })
 }
 
 fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {

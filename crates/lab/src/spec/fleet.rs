@@ -29,7 +29,7 @@ pub fn fleet(node: &Node) -> Result<FleetPlan, SpecError> {
     let hosts = take::required(table, "hosts", node, "hosts = 3, the number of client hosts")?;
     let address = take::required(table, "address", node, "address = \"10.0.0.1\", by which the hosts reach this one")?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
-    let launcher = chosen(table, "launcher", &Launcher::NAMES)?;
+    let launcher = take::one_of(table, "launcher", &Launcher::NAMES, Launcher::default())?;
     let port = table.get("port").map_or(Ok(PORT), |node| take::int("port", node, 0, 65535))? as u16;
     if let (0, Launcher::None, Some(node)) = (port, launcher, table.get("port")) {
         let problem = "port = 0 takes any free port, and only launcher = \"slurm\" passes it to the agents";
@@ -40,19 +40,9 @@ pub fn fleet(node: &Node) -> Result<FleetPlan, SpecError> {
         launcher,
         address: take::text("address", address)?.to_owned(),
         port,
-        on_lost: chosen(table, "on_lost", &OnLost::NAMES)?,
+        on_lost: take::one_of(table, "on_lost", &OnLost::NAMES, OnLost::default())?,
         wait_s: seconds("wait", WAIT_S)?,
         job_minutes: (seconds("job_time", JOB_S)? / 60.0).ceil().max(1.0) as u32,
-    })
-}
-
-/// The value of a key among those with a name, or the default.
-fn chosen<T: Copy + Default>(table: &Table, key: &str, names: &[(&'static str, T)]) -> Result<T, SpecError> {
-    let Some(node) = table.get(key) else { return Ok(T::default()) };
-    let text = take::text(key, node)?;
-    let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-    names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("{key} `{text}` is not known"), Registry::suggest(text, &known))
     })
 }
 

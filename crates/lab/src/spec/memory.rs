@@ -213,10 +213,7 @@ fn shortage(
 
 /// The place to show: the limit's, unless the cache alone is larger than it.
 fn place<'a>(cache: &Given<u64>, memory: u64, table: &'a Table) -> &'a Origin {
-    let within = |outer: &str, key: &str| match &table.get(outer)?.tree {
-        Tree::Table(inner) => inner.get(key),
-        _ => None,
-    };
+    let within = |outer: &str, key: &str| table.get(outer)?.get(key);
     let written = match &cache.by {
         None => table.get("cache"),
         Some(setting) => within("settings", setting),

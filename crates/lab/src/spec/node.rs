@@ -48,6 +48,22 @@ impl Node {
         }
     }
 
+    /// The entry of a key, if this is a table that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.tree {
+            Tree::Table(table) => table.get(key),
+            Tree::Scalar(_) | Tree::List(_) => None,
+        }
+    }
+
+    /// The text, if this is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.tree {
+            Tree::Scalar(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The table, or an error that names the actual type.
     pub fn table(&self, what: &str) -> Result<&Table, SpecError> {
         match &self.tree {
@@ -58,6 +74,14 @@ impl Node {
                 format!("write [{what}] on its own line and its keys below"),
             )),
         }
+    }
+}
+
+/// The nodes of the list that a key has; none if it has no list.
+pub fn list_at<'a>(table: &'a Table, key: &str) -> &'a [Node] {
+    match table.get(key).map(|node| &node.tree) {
+        Some(Tree::List(nodes)) => nodes,
+        _ => &[],
     }
 }
 

@@ -8,7 +8,6 @@ use rumba_results::search::{Percentile, Search};
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};
 use super::take;
-use crate::registry::Registry;
 
 const EXAMPLE: &str = "give operations per second, as in rate = 1000, or points of them over the time since the loops' \
                        start, as in rate = [[\"0s\", 1000], [\"60s\", 5000]]";
@@ -37,7 +36,7 @@ pub fn requested(table: &Table, loops_s: f64, most_clients: u32) -> Result<RateS
         Some((Tree::List(points), node)) => {
             let points = points.iter().map(|node| point(node, most_clients)).collect::<Result<Vec<_>, _>>()?;
             refuse_points(&points, node)?;
-            let shape = table.get("rate_shape").map_or(Ok(RateShape::Step), shape)?;
+            let shape = take::one_of(table, "rate_shape", &RateShape::NAMES, RateShape::Step)?;
             let last_s = points.last().map_or(0.0, |(at_s, _)| *at_s);
             let period_s = table.get("rate_period").map(|node| period(node, last_s)).transpose()?;
             let arrivals = Arrivals { points, shape, period_s };
@@ -140,14 +139,6 @@ fn refuse_points(points: &[(f64, f64)], node: &Node) -> Result<(), SpecError> {
         problem,
         format!("{EXAMPLE}; the first at \"0s\", each later than the one before"),
     ))
-}
-
-fn shape(node: &Node) -> Result<RateShape, SpecError> {
-    let text = take::text("rate_shape", node)?;
-    let known = RateShape::NAMES.map(|(name, _)| name);
-    RateShape::NAMES.iter().find(|(name, _)| *name == text).map(|(_, shape)| *shape).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("rate_shape `{text}` is not known"), Registry::suggest(text, &known))
-    })
 }
 
 fn period(node: &Node, last_s: f64) -> Result<f64, SpecError> {

@@ -9,7 +9,6 @@ use rumba_results::starts::FIRST_LOOK;
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
 use super::{RepeatsFrom, RunSpec, client_steps, ladder, rate, take};
-use crate::registry::Registry;
 
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
@@ -45,42 +44,17 @@ pub const RUN_KEYS: &[&str] = &[
 /// for a lock.
 const DEFAULT_STALL_S: f64 = 60.0;
 
-fn driver(node: &Node) -> Result<DriverKind, SpecError> {
-    let text = take::text("driver", node)?;
-    let known = DriverKind::NAMES.map(|(name, _)| name);
-    DriverKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, driver)| *driver).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("driver `{text}` is not known"), Registry::suggest(text, &known))
-    })
-}
-
-fn queue(node: &Node) -> Result<QueueKind, SpecError> {
-    let text = take::text("queue", node)?;
-    let known = QueueKind::NAMES.map(|(name, _)| name);
-    QueueKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, queue)| *queue).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("queue `{text}` is not known"), Registry::suggest(text, &known))
-    })
-}
-
 /// The requested queue; `None` without arrivals.
 fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
     let Some(node) = table.get("queue") else { return Ok(None) };
     if table.contains_key("rate") {
-        return queue(node).map(Some);
+        return take::one_of(table, "queue", &QueueKind::NAMES, QueueKind::Shared).map(Some);
     }
     Err(SpecError::new(
         &node.key_origin,
         "queue sets which client serves an arrival of an open loop, but rate is not set",
         "add for example rate = 1000, or take queue out",
     ))
-}
-
-fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
-    let text = take::text("repeats_from", node)?;
-    let known = RepeatsFrom::NAMES.map(|(name, _)| name);
-    RepeatsFrom::NAMES.iter().find(|(name, _)| *name == text).map(|(_, from)| *from).ok_or_else(|| {
-        let problem = format!("repeats_from `{text}` is not known");
-        SpecError::new(&node.origin, problem, Registry::suggest(text, &known))
-    })
 }
 
 /// Whether the run ends once every headline is decided; `repeats` is then its maximum.
@@ -225,7 +199,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let count = |key: &str, default: u32, low: i64, high: i64| {
         table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
     };
-    let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
+    let driver = take::one_of(table, "driver", &DriverKind::NAMES, DriverKind::Auto)?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
     let loop_s = seconds("loop", 20.0)?;
     if loop_s <= 0.0 {
@@ -244,7 +218,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let most_clients = clients.iter().copied().max().unwrap_or(1);
     let requested = rate::requested(table, f64::from(loops) * loop_s, most_clients)?;
     let repeats = count("repeats", 1, 1, 1000)?;
-    let repeats_from = table.get("repeats_from").map_or(Ok(RepeatsFrom::Load), repeats_from)?;
+    let repeats_from = take::one_of(table, "repeats_from", &RepeatsFrom::NAMES, RepeatsFrom::Load)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,

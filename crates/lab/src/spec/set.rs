@@ -3,12 +3,12 @@
 use rumba_engine_api::setting::Value;
 use rumba_results::engine_name;
 
-use super::engines::{COMMON_KEYS, ENGINE_KEYS};
+use super::engines::{self, COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
 use super::fleet::FLEET_KEYS;
 use super::known;
 use super::limits::LIMIT_KEYS;
-use super::node::{Node, Table, Tree, from_value};
+use super::node::{Node, Table, Tree, from_value, list_at};
 use super::run::RUN_KEYS;
 use crate::registry::Registry;
 
@@ -28,10 +28,7 @@ pub fn choose_engines(
         return Ok(());
     }
     let Tree::Table(table) = &mut root.tree else { return Ok(()) };
-    let present = match table.get("engine").map(|node| &node.tree) {
-        Some(Tree::List(nodes)) => nodes.clone(),
-        _ => Vec::new(),
-    };
+    let present = list_at(table, "engine").to_vec();
     // Lists that all engines share expand each of them.
     let shared = ["common", "limits"].iter().any(|key| table.get(*key).is_some_and(has_list));
     let origin = option_of(wanted);
@@ -93,14 +90,7 @@ fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result
         Some((engine, compression)) => (engine, Some(compression)),
         None => (name, None),
     };
-    if registry.engine(engine).is_none() {
-        let known = registry.engine_names();
-        return Err(SpecError::new(
-            origin,
-            format!("unknown engine `{engine}`"),
-            format!("{} (`rumba engines` lists them)", Registry::suggest(engine, &known)),
-        ));
-    }
+    engines::registered_engine(engine, origin, registry)?;
     let text = |text: &str| Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone());
     let mut table = Table::from([("name".to_owned(), text(name)), ("use".to_owned(), text(engine))]);
     if let Some(compression) = compression {
@@ -110,12 +100,7 @@ fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result
 }
 
 fn entry_name(node: &Node) -> Option<&str> {
-    let Tree::Table(table) = &node.tree else { return None };
-    let name = table.get("name").or_else(|| table.get("use"))?;
-    match &name.tree {
-        Tree::Scalar(Value::Text(text)) => Some(text),
-        _ => None,
-    }
+    node.get("name").or_else(|| node.get("use"))?.as_text()
 }
 
 /// Applies every `--set key=value`. Keys that every experiment has come first, then those that other settings of the
@@ -257,7 +242,7 @@ fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> S
     match rumba_engine_api::nearest(key, names.iter().map(|(name, _)| name.as_str())).and_then(written) {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
-            let engines = engine_names(table).join(", ");
+            let engines = engines.iter().filter_map(entry_name).collect::<Vec<_>>().join(", ");
             format!("{}; an engine's setting is written ENGINE.setting ({engines})", Registry::suggest(key, known))
         }
     }
@@ -265,11 +250,7 @@ fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> S
 
 /// The names of an engine's own settings.
 fn settings_of(engine: &Node, registry: &Registry) -> Vec<&'static str> {
-    let Tree::Table(table) = &engine.tree else { return Vec::new() };
-    let used = match table.get("use").map(|node| &node.tree) {
-        Some(Tree::Scalar(Value::Text(used))) => Some(used.as_str()),
-        _ => entry_name(engine),
-    };
+    let used = engine.get("use").and_then(Node::as_text).or_else(|| entry_name(engine));
     let known = used.and_then(|used| registry.engine(used));
     known.map(|engine| engine.info().settings.iter().map(|info| info.name).collect()).unwrap_or_default()
 }
@@ -300,13 +281,6 @@ fn workload_name(table: &Table) -> Option<&str> {
     match &table.get("workload")?.tree {
         Tree::Table(workloads) => workloads.keys().next().map(String::as_str),
         _ => None,
-    }
-}
-
-fn engine_names(table: &Table) -> Vec<&str> {
-    match table.get("engine").map(|node| &node.tree) {
-        Some(Tree::List(nodes)) => nodes.iter().filter_map(entry_name).collect(),
-        _ => Vec::new(),
     }
 }
 

@@ -57,6 +57,16 @@ pub fn int(key: &str, node: &Node, low: i64, high: i64) -> Result<i64, SpecError
     }
 }
 
+/// The value of a key among those with a name, or the default.
+pub fn one_of<T: Copy>(table: &Table, key: &str, names: &[(&'static str, T)], default: T) -> Result<T, SpecError> {
+    let Some(node) = table.get(key) else { return Ok(default) };
+    let text = text(key, node)?;
+    let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("{key} `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
 pub fn positive(key: &str, node: &Node) -> Result<f64, SpecError> {
     let number = match scalar(key, node)? {
         Value::Int(number) => *number as f64,
