@@ -24,6 +24,7 @@ use rumba_results::record::{PhaseKind, Record, RunPlan, Status, TrialPlan};
 use rumba_results::search::Probe;
 use rumba_results::starts::FIRST_LOOK;
 use rumba_statistics::Next;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::fleet::Gate;
 use crate::harness::Harness;
@@ -359,7 +360,8 @@ impl TrialRunner<'_> {
             let stops = self.stops.load(Relaxed);
             if (stops > 0 || !goes_on) && requested.is_none() {
                 requested = Some(Instant::now());
-                signal(child, rustix::process::Signal::TERM);
+                // The child may have ended meanwhile; it is not reaped yet, so the pid is still its own.
+                let _ = kill_process(Pid::from_child(child), Signal::TERM);
             }
             if stops > 1 || requested.is_some_and(|requested| requested.elapsed() > PATIENCE) {
                 child.kill()?;
@@ -397,13 +399,6 @@ fn report_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut Tria
     }
     if process_bytes > 0.0 {
         writer.condition(condition::PEAK_OF_PROCESSES, show_bytes(process_bytes));
-    }
-}
-
-fn signal(child: &Child, signal: rustix::process::Signal) {
-    if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
-        // The child may have ended meanwhile; it is not reaped yet, so the pid is still its own.
-        let _ = rustix::process::kill_process(pid, signal);
     }
 }
 

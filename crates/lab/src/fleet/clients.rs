@@ -47,7 +47,8 @@ struct FleetClients {
     failure: Option<EngineError>,
 }
 
-fn held(fleet: &Mutex<Fleet>) -> MutexGuard<'_, Fleet> {
+/// The fleet, held by this thread.
+pub fn held(fleet: &Mutex<Fleet>) -> MutexGuard<'_, Fleet> {
     fleet.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

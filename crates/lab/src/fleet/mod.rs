@@ -15,6 +15,7 @@ mod hosts;
 mod orders;
 mod signs;
 
+pub(crate) use clients::held;
 pub use clients::{FleetMade, Phase};
 pub use gate::{Door, Gate, GateError, job_line};
 pub use hosts::Fleet;

@@ -161,7 +161,7 @@ pub struct Times {
 }
 
 /// Plain counts of one type of operation over some span.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindCounts {
     /// Operations that succeeded.
     pub count: u64,
@@ -190,11 +190,13 @@ pub struct Counts {
     pub receive_late_ns: u64,
 }
 
-impl Times {
-    fn new() -> Self {
+impl Default for Times {
+    fn default() -> Self {
         Self { sum_ns: 0, max_ns: 0, buckets: vec![0; BUCKETS] }
     }
+}
 
+impl Times {
     pub fn add(&mut self, ns: u64) {
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);
@@ -221,18 +223,7 @@ impl KindCounts {
 impl Counts {
     /// Zero counts for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
-        let kind = || KindCounts {
-            count: 0,
-            errors: 0,
-            errors_within: 0,
-            retries: 0,
-            rows: 0,
-            late_ns: 0,
-            statements: [0; 3],
-            service: Times::new(),
-            response: Times::new(),
-        };
-        Self { kinds: (0..kinds).map(|_| kind()).collect(), conflicts: Conflicts::new(), receive_late_ns: 0 }
+        Self { kinds: vec![KindCounts::default(); kinds], conflicts: Conflicts::new(), receive_late_ns: 0 }
     }
 
     /// Adds the counts of another span or other clients.

@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rumba_engine_api::acid::{Acid, Found, Outcome, Promise, Recovery};
@@ -60,17 +60,8 @@ impl Trial<'_> {
     pub(super) fn isolation(&mut self) -> Step<()> {
         let mut span = self.start_work(PhaseKind::Isolation, None);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
-        let found: Arc<Mutex<Vec<Promise>>> = Arc::default();
-        let promises = found.clone();
-        let end = self.do_work(
-            &mut span,
-            Box::new(move || {
-                let kept = proof(bound.as_ref())?.isolation(&|| instance.session())?;
-                *promises.lock().unwrap_or_else(PoisonError::into_inner) = kept;
-                Ok(())
-            }),
-        );
-        let promises = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let (promises, end): (Vec<Promise>, _) =
+            self.find(&mut span, move || proof(bound.as_ref())?.isolation(&|| instance.session()));
         let broken = promises.iter().find(|promise| promise.outcome == Outcome::Broken);
         let cause = broken.map(|Promise { name, seen, .. }| format!("`{name}` does not hold: {seen}"));
         let answer = self.answer(&span, end.is_ok());
@@ -120,17 +111,8 @@ impl Trial<'_> {
         let mut span = self.start_work(PhaseKind::Recovery, None);
         let ledger = File::open(self.job.journal).map_err(|error| self.ledger_failed(&error))?;
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
-        let result: Arc<Mutex<Found>> = Arc::default();
-        let reported = result.clone();
-        let end = self.do_work(
-            &mut span,
-            Box::new(move || {
-                let found = proof(bound.as_ref())?.recovered(&|| instance.session(), &ledger)?;
-                *reported.lock().unwrap_or_else(PoisonError::into_inner) = found;
-                Ok(())
-            }),
-        );
-        let found = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
+        let (found, end): (Found, _) =
+            self.find(&mut span, move || proof(bound.as_ref())?.recovered(&|| instance.session(), &ledger));
         let (durability, must_survive) = (self.job.plan.given_durability(), self.job.plan.survives_process_crash());
         let (recovery, checks) = reported_by(found, open_s, &durability);
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);

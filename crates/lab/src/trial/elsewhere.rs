@@ -1,7 +1,7 @@
 //! The clients of a trial on other hosts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::workload::{Bound, Ops, SCRIPT_TEXT};
@@ -10,7 +10,7 @@ use rumba_results::fleet::Launcher;
 use rumba_results::warning::Warning;
 
 use super::{Job, Trial};
-use crate::fleet::{Fleet, FleetMade, Phase, Role};
+use crate::fleet::{Fleet, FleetMade, Phase, Role, held};
 use crate::meter::Reading;
 use crate::run::driver::{Made, Schedule};
 use crate::run::group::ClientGroup;
@@ -34,10 +34,6 @@ impl MadeClients {
             MadeClients::Elsewhere(made) => made.start(),
         }
     }
-}
-
-fn held(hosts: &Hosts) -> MutexGuard<'_, Fleet> {
-    hosts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for the client hosts of a trial, if its clients run on other hosts.

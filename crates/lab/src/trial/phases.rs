@@ -328,6 +328,24 @@ impl Trial<'_> {
         end.and(finish(Box::new(running)))
     }
 
+    /// Does work that finds something. After a failure there is only the default.
+    pub(super) fn find<T: Default + Send + 'static>(
+        &mut self,
+        span: &mut Span,
+        work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+    ) -> (T, Step<()>) {
+        let found = Arc::new(Mutex::new(T::default()));
+        let result = found.clone();
+        let store = move || {
+            let found = work()?;
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            Ok(())
+        };
+        let end = self.do_work(span, Box::new(store));
+        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        (found, end)
+    }
+
     fn verify(&mut self, phase: PhaseKind) -> Step<()> {
         if !self.job.plan.run.verify {
             return Ok(());
@@ -347,17 +365,7 @@ impl Trial<'_> {
         }
         let mut span = self.start_work(phase, None);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
-        let checks: Arc<Mutex<Vec<Check>>> = Arc::default();
-        let found = checks.clone();
-        let end = self.do_work(
-            &mut span,
-            Box::new(move || {
-                let proven = bound.verify(instance.session()?)?;
-                *found.lock().unwrap_or_else(PoisonError::into_inner) = proven;
-                Ok(())
-            }),
-        );
-        let checks = std::mem::take(&mut *checks.lock().unwrap_or_else(PoisonError::into_inner));
+        let (checks, end) = self.find(&mut span, move || bound.verify(instance.session()?));
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
         self.end(span, end.is_ok(), checks);
         end?;
