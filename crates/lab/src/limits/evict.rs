@@ -7,39 +7,26 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-/// The files that were evicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evicted {
-    /// The number of files.
-    pub files: u64,
-    /// Their size in bytes, cached or not.
-    pub bytes: u64,
-}
-
 /// Evicts a file, or all files below a directory, from the page cache. Only the top path may be a link. Dirty pages are
 /// written first; pages that a running process has mapped stay.
 ///
 /// # Errors
 /// When a file cannot be read or written back.
-pub fn evict(path: &Path) -> io::Result<Evicted> {
-    let mut evicted = Evicted::default();
-    evict_into(path, &fs::metadata(path)?, &mut evicted)?;
-    Ok(evicted)
+pub fn evict(path: &Path) -> io::Result<()> {
+    evict_all(path, &fs::metadata(path)?)
 }
 
-fn evict_into(path: &Path, metadata: &fs::Metadata, evicted: &mut Evicted) -> io::Result<()> {
+fn evict_all(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            evict_into(&entry.path(), &entry.metadata()?, evicted)?;
+            evict_all(&entry.path(), &entry.metadata()?)?;
         }
     } else if metadata.is_file() {
         let file = File::open(path)?;
         // Dirty pages cannot be evicted.
         file.sync_data()?;
         fadvise(&file, 0, None, Advice::DontNeed)?;
-        evicted.files += 1;
-        evicted.bytes += metadata.len();
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Limits: memory, CPUs and storage for a trial.
 //!
-//! [`check`] refuses limits that this host cannot enforce, before anything starts. [`Enforcement::begin`] enforces
+//! [`check`] refuses limits that this host cannot enforce, before anything starts. [`Enforcement::prepare`] enforces
 //! limits for one trial, and lists each resource in the ledger before it is made. [`Enforcement::end`], or dropping it,
 //! undoes everything. After a kill -9, `rumba doctor --clean` and the next run find the rest in the ledger.
 
@@ -24,7 +24,7 @@ pub(crate) use affinity::take_engine_cpus;
 pub(crate) use control_group::tree_of;
 pub use control_group::{MemoryPressure, MemoryReading, Version};
 pub use error::{CPUS, LimitError, MEMORY, STORAGE};
-pub use evict::{Evicted, evict};
+pub use evict::evict;
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir, delay_requests};
 
@@ -157,23 +157,13 @@ pub struct Enforcement {
 }
 
 impl Enforcement {
-    /// Enforces limits other than a latency. A volume is made at `volume`, which must not exist, be empty, or be left by
-    /// a trial that has ended.
+    /// Enforces limits except the throttle, which [`Enforcement::throttle`] adds. Until then data can be copied onto the
+    /// volume at full speed. A volume is made at `volume`, which must not exist, be empty, or be left by a trial that has
+    /// ended. `process` makes the process that delays requests.
     ///
     /// # Errors
     /// [`LimitError::Unenforceable`] before anything is made; otherwise the step that failed, with earlier steps
     /// undone.
-    pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, LimitError> {
-        let mut enforcement = Self::prepare(limits, volume, owner, ledger, None)?;
-        enforcement.throttle()?;
-        Ok(enforcement)
-    }
-
-    /// The same without the throttle, which [`Enforcement::throttle`] adds. Until then data can be copied onto the
-    /// volume at full speed. `process` makes the process that delays requests.
-    ///
-    /// # Errors
-    /// As [`Enforcement::begin`].
     pub fn prepare(
         limits: &Limits,
         volume: &Path,

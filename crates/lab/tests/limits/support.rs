@@ -61,7 +61,8 @@ impl Host {
     pub fn begin(&self, limits: &Limits) -> Enforcement {
         rumba_lab::limits::check(limits, &self.root).unwrap();
         let volume = self.volume(100 + self.volumes.fetch_add(1, Ordering::Relaxed));
-        let enforcement = Enforcement::begin(limits, &volume, &owner(), &self.ledger).unwrap();
+        let mut enforcement = Enforcement::prepare(limits, &volume, &owner(), &self.ledger, None).unwrap();
+        enforcement.throttle().unwrap();
         enforcement.enforced().iter().for_each(|line| println!("{line}"));
         enforcement
     }
