@@ -16,6 +16,7 @@ use rumba_engine_api::units::show_bytes;
 use rumba_results::event::Event;
 use rumba_results::record::PhaseKind;
 use rumba_results::warning::Warning;
+use rustix::process::{Pid, Signal, kill_process};
 
 use self::fold::Folded;
 use crate::host::processes::family;
@@ -125,7 +126,7 @@ impl Sampler {
         // SAFETY: what is called between fork and exec is one system call, and allocates nothing.
         unsafe {
             command.pre_exec(|| {
-                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 Ok(())
             });
         }
@@ -138,7 +139,8 @@ impl Sampler {
     /// Interrupts perf; `finish` waits for it when the trial is over.
     fn interrupt(&self) {
         if let Some(perf) = &self.perf {
-            super::signal(perf, rustix::process::Signal::INT);
+            // perf may have ended; it is not reaped yet, so the pid is still its own.
+            let _ = kill_process(Pid::from_child(perf), Signal::INT);
         }
     }
 
