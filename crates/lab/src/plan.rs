@@ -8,7 +8,7 @@ use rumba_engine_api::parity::Reads;
 use rumba_engine_api::units::{counted, show_bytes};
 use rumba_engine_api::workload::{Test, engine_in_test};
 use rumba_results::engine_name;
-use rumba_results::record::{RunPlan, TrialPart, TrialPlan};
+use rumba_results::record::{TrialPart, TrialPlan};
 use rumba_results::warning::Warning;
 use rumba_statistics::LEAST_REPEATS;
 use rumba_statistics::steady::FEWEST_INTERVALS;
@@ -166,34 +166,7 @@ fn trial(
         part,
         loaded_by: None,
         probe: run.search.filter(|_| part != TrialPart::Load).map(|_| 1),
-        run: RunPlan {
-            load_clients: run.load_clients,
-            driver: run.driver,
-            age_s: run.age_s,
-            warmup_s: run.warmup_s,
-            warmup_most_s: run.warmup_most_s,
-            loops: run.loops,
-            loop_s: run.loop_s,
-            rate: run.rate,
-            arrivals: run.arrivals.clone(),
-            search: run.search,
-            active_percent: run.active_percent,
-            client_steps: run.client_steps.clone(),
-            queue: run.queue,
-            backlog_s: run.backlog_s,
-            seed: run.seed,
-            aa: run.aa,
-            hardware_counters: run.hardware_counters,
-            prices: run.prices.clone(),
-            at_most_repeats: run.until_decided.then_some(run.repeats),
-            verify: run.verify,
-            crash_s: run.crash_s,
-            starts: run.starts,
-            keep_data: run.keep_data,
-            interval_s: run.interval_s,
-            stall_s: run.stall_s,
-            fleet: run.fleet.clone(),
-        },
+        run: run.trial.clone(),
     }
 }
 

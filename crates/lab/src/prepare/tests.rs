@@ -51,7 +51,7 @@ fn run_over_an_existing_server_warns_unless_its_rate_is_bounded() {
     let notices = |rate: Option<f64>| {
         let mut experiment = read("", &registry);
         experiment.engines[0].server = Some("mysql://root@127.0.0.1/lab".to_owned());
-        experiment.run.rate = rate;
+        experiment.run.trial.rate = rate;
         let admitted = Validated::new(experiment, base.path(), ANY).unwrap();
         admitted.notices().iter().filter(|warning| warning.code == "closed-loop").count()
     };

@@ -32,7 +32,8 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let Work { workload, settings: workload_settings, bound, tests, least } = workload(table, root, registry)?;
     let prices = table.get("prices").map(prices).transpose()?;
     let fleet = table.get("fleet").map(fleet::fleet).transpose()?;
-    let run = RunSpec { prices, fleet, ..run(table.get("run"))? };
+    let mut run = run(table.get("run"))?;
+    (run.trial.prices, run.trial.fleet) = (prices, fleet);
     let refuse = |key: &str, problem: String, remedy: &str| {
         let node = table.get("run").and_then(|run| run.get(key));
         Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))

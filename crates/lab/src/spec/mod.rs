@@ -34,14 +34,10 @@ use std::sync::Arc;
 use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::setting::Settings;
 use rumba_engine_api::workload::{Bound, Test};
-use rumba_results::arrivals::Arrivals;
 use rumba_results::claim::Claim;
-use rumba_results::client_steps::ClientSteps;
-use rumba_results::fleet::FleetPlan;
 use rumba_results::pair::Pair;
 use rumba_results::prices::Prices;
-use rumba_results::record::{DriverKind, QueueKind};
-use rumba_results::search::Search;
+use rumba_results::record::RunPlan;
 use rumba_results::warning::Warning;
 
 pub use ab::{of_files, pairs_of};
@@ -139,68 +135,28 @@ impl RepeatsFrom {
 /// The `[run]` table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
-    /// Parallel loaders.
-    pub load_clients: u32,
     /// Numbers of clients; each makes separate trials.
     pub clients: Vec<u32>,
-    /// How clients are executed.
-    pub driver: DriverKind,
-    /// The shortest warmup, seconds.
-    pub warmup_s: f64,
-    /// The longest warmup until the engine is steady, seconds; without it, the warmup has a fixed length.
-    pub warmup_most_s: Option<f64>,
-    /// The longest time, in seconds, for which the loaded data is aged.
-    pub age_s: Option<f64>,
     /// The test of a suite that ages the data which all tests share.
     pub age_by: Option<String>,
-    /// Number of consecutive loops, without a pause.
-    pub loops: u32,
-    /// Length of a loop, seconds.
-    pub loop_s: f64,
-    /// Length of an interval, seconds.
-    pub interval_s: f64,
     /// Repeats, interleaved.
     pub repeats: u32,
     /// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
     pub until_decided: bool,
     /// The data that repeats start from.
     pub repeats_from: RepeatsFrom,
-    /// Trials that start from one load, for each number of clients and each test.
-    pub starts: u32,
-    /// Open loop: operations per second over all clients.
-    pub rate: Option<f64>,
-    /// Open loop: a varying rate; `rate` is then its mean over the loops.
-    pub arrivals: Option<Arrivals>,
-    /// Searches for the highest rate that keeps a response time.
-    pub search: Option<Search>,
-    /// Numbers of active clients that change within a trial; `clients` is then the largest.
-    pub client_steps: Option<ClientSteps>,
-    /// Percentage of clients that work.
-    pub active_percent: Option<f64>,
-    /// Open loop: how arrivals are distributed to clients, if given.
-    pub queue: Option<QueueKind>,
-    /// Time to serve operations that have started or are due at the end of the loops, seconds.
-    pub backlog_s: f64,
-    /// The base of every stream of random numbers.
-    pub seed: u64,
-    /// Whether engines that differ only in their names are compared: an A/A run.
-    pub aa: bool,
-    /// Whether the CPU's hardware counters are read in the loops.
-    pub hardware_counters: bool,
-    /// Prices of hardware, from which costs are computed.
-    pub prices: Option<Prices>,
-    /// Whether the data's consistency is verified.
-    pub verify: bool,
-    /// Whether transaction guarantees are tested too: seconds of work before the database is killed.
-    pub crash_s: Option<f64>,
-    /// Whether data directories are kept.
-    pub keep_data: bool,
-    /// Seconds without a completed operation after which a trial fails; 0 for never.
-    pub stall_s: f64,
     /// The parent of data directories; the results directory if absent.
     pub data_dir: Option<PathBuf>,
-    /// The hosts of the clients; without it they run in the trial's own process.
-    pub fleet: Option<FleetPlan>,
+    /// The settings that all trials have in common.
+    pub trial: RunPlan,
+}
+
+impl Deref for RunSpec {
+    type Target = RunPlan;
+
+    fn deref(&self) -> &Self::Target {
+        &self.trial
+    }
 }
 
 /// The command line's changes to an experiment.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rumba_engine_api::setting::Value;
-use rumba_results::record::{BACKLOG_S, DriverKind, QueueKind};
+use rumba_results::record::{BACKLOG_S, DriverKind, QueueKind, RunPlan};
 use rumba_results::starts::FIRST_LOOK;
 
 use super::error::{Origin, SpecError};
@@ -219,38 +219,42 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let requested = rate::requested(table, f64::from(loops) * loop_s, most_clients)?;
     let repeats = count("repeats", 1, 1, 1000)?;
     let repeats_from = take::one_of(table, "repeats_from", &RepeatsFrom::NAMES, RepeatsFrom::Load)?;
+    let until_decided = until_decided(table, repeats, requested.search.is_some())?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
-        load_clients: count("load_clients", cores.min(4), 1, 1024)?,
         clients,
-        client_steps,
-        driver,
-        age_s: table.get("age").map(age).transpose()?,
         age_by: table.get("age_by").map(|node| take::text("age_by", node)).transpose()?.map(str::to_owned),
-        warmup_s,
-        warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
-        loops,
-        loop_s,
-        interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
         repeats,
-        until_decided: until_decided(table, repeats, requested.search.is_some())?,
+        until_decided,
         repeats_from,
-        starts: starts(table, repeats_from, requested.search.is_some())?,
-        rate: requested.rate,
-        arrivals: requested.arrivals,
-        search: requested.search,
-        active_percent: table.get("active").map(rate::active).transpose()?,
-        queue: queued(table)?,
-        backlog_s: seconds("backlog", BACKLOG_S)?,
-        seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
-        aa: bool("aa", false)?,
-        hardware_counters: bool("hardware_counters", false)?,
-        prices: None,
-        fleet: None,
-        verify,
-        crash_s,
-        keep_data: bool("keep_data", false)?,
-        stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
         data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
+        trial: RunPlan {
+            load_clients: count("load_clients", cores.min(4), 1, 1024)?,
+            driver,
+            age_s: table.get("age").map(age).transpose()?,
+            warmup_s,
+            warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
+            loops,
+            loop_s,
+            rate: requested.rate,
+            arrivals: requested.arrivals,
+            aa: bool("aa", false)?,
+            hardware_counters: bool("hardware_counters", false)?,
+            prices: None,
+            at_most_repeats: until_decided.then_some(repeats),
+            search: requested.search,
+            active_percent: table.get("active").map(rate::active).transpose()?,
+            client_steps,
+            queue: queued(table)?,
+            backlog_s: seconds("backlog", BACKLOG_S)?,
+            seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
+            verify,
+            crash_s,
+            starts: starts(table, repeats_from, requested.search.is_some())?,
+            keep_data: bool("keep_data", false)?,
+            interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
+            stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
+            fleet: None,
+        },
     })
 }

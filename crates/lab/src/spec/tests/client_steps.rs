@@ -19,7 +19,7 @@ fn refused(set: &[&str]) -> SpecError {
 fn steps_are_one_trial_with_the_largest_number_and_written_back() {
     let expected = ClientSteps { points: vec![(0.0, 1), (30.0, 8), (60.0, 4)] };
     let stepped = run(&[LADDER]);
-    assert_eq!((stepped.clients, stepped.client_steps.as_ref()), (vec![8], Some(&expected)));
+    assert_eq!((stepped.clients, stepped.trial.client_steps.as_ref()), (vec![8], Some(&expected)));
     let as_run = with(GOOD, &["loops=3", "loop=30s", LADDER]).unwrap().as_run;
     assert_eq!(with(&as_run, &[]).unwrap().run.client_steps, Some(expected), "{as_run}");
     assert_eq!(run(&["clients=1,8"]).client_steps, None);
