@@ -87,7 +87,7 @@ impl Trial<'_> {
             proof(bound)?.recorded(session, at, seed, &ledger)
         })?;
         let mut running = made.start();
-        let until = span.started() + Duration::from_secs_f64(seconds);
+        let until = span.started + Duration::from_secs_f64(seconds);
         self.follow(&mut span, &mut running, &ops, Some(until))?;
         let record = self.record(&span, PhaseKind::Crash, true, Vec::new());
         if self.place != ProcessLocation::Embedded {

@@ -27,8 +27,8 @@ impl Trial<'_> {
         infos: &Ops,
     ) -> (Step<()>, Option<Span>) {
         let limit = Duration::from_secs_f64(self.job.plan.run.backlog_s);
-        let deadline = span.ended() + limit;
-        let waited = self.wait(running, deadline.min(span.ended() + UNNOTICED));
+        let deadline = span.ended + limit;
+        let waited = self.wait(running, deadline.min(span.ended + UNNOTICED));
         let (mut end, mut served) = (Ok(()), None);
         match waited {
             None => end = Err(Halt::Interrupted),
@@ -46,7 +46,7 @@ impl Trial<'_> {
             end = Err(Halt::Failed(error.to_string()));
         }
         let (counts, censored) = running.cut();
-        let mut tail = Tail::new(span.ended().elapsed(), counts, censored);
+        let mut tail = Tail::new(span.ended.elapsed(), counts, censored);
         if let Some(backlog) = &mut served {
             backlog.counts().for_each(|counts| tail.ended.merge(counts));
         }

@@ -12,29 +12,14 @@ use rumba_results::warning::Warning;
 use super::{Job, Trial};
 use crate::fleet::{Fleet, FleetMade, Phase, Role, held};
 use crate::meter::Reading;
-use crate::run::driver::{Made, Schedule};
+use crate::run::driver::Schedule;
 use crate::run::group::ClientGroup;
 
 /// The client hosts of a trial.
 pub(super) type Hosts = Arc<Mutex<Fleet>>;
 
-/// Clients that are made and wait for their start.
-pub(super) enum MadeClients {
-    /// In this process.
-    Here(Box<Made>),
-    /// On other hosts.
-    Elsewhere(FleetMade),
-}
-
-impl MadeClients {
-    /// Starts all clients.
-    pub fn start(self) -> Box<dyn ClientGroup> {
-        match self {
-            MadeClients::Here(made) => Box::new(made.start()),
-            MadeClients::Elsewhere(made) => made.start(),
-        }
-    }
-}
+/// Starts clients that are made and wait for it.
+pub(super) type Start = Box<dyn FnOnce() -> Box<dyn ClientGroup>>;
 
 /// Waits for the client hosts of a trial, if its clients run on other hosts.
 ///
@@ -59,24 +44,21 @@ pub(super) fn join(hosts: &Hosts, job: &Job<'_>, bound: &dyn Bound) -> Result<()
 }
 
 impl Trial<'_> {
-    /// Clients with this work, where the plan has them.
+    /// Makes clients with this work, where the plan has them; the result starts them.
     pub(super) fn make_clients(
         &self,
         clients: u32,
         ops: &Ops,
         schedule: Schedule,
         role: Role,
-    ) -> Result<MadeClients, EngineError> {
-        match &self.hosts {
-            None => {
-                let make = move |bound: &dyn Bound, session, at| role.client(bound, session, at);
-                Ok(MadeClients::Here(Box::new(self.clients(clients, ops, schedule, make)?)))
-            }
-            Some(hosts) => {
-                let phase = Phase { role, clients, kinds: ops.len(), schedule };
-                FleetMade::new(hosts, phase, self.bound.state()).map(MadeClients::Elsewhere)
-            }
-        }
+    ) -> Result<Start, EngineError> {
+        let Some(hosts) = &self.hosts else {
+            let make = move |bound: &dyn Bound, session, at| role.client(bound, session, at);
+            let made = self.clients(clients, ops, schedule, make)?;
+            return Ok(Box::new(move || -> Box<dyn ClientGroup> { Box::new(made.start()) }));
+        };
+        let made = FleetMade::new(hosts, Phase { role, clients, kinds: ops.len(), schedule }, self.bound.state())?;
+        Ok(Box::new(move || made.start()))
     }
 
     /// All counters now, with the CPU time of clients on other hosts.

@@ -45,19 +45,10 @@ pub fn metrics(
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
-        // The caller sets it: see `receive_late_us_per_op`.
-        receive_late_us_per_op: Metric::default(),
-        // The caller sets these from its counts.
-        retries_per_op: Metric::default(),
-        read_statements_per_op: Metric::default(),
-        write_statements_per_op: Metric::default(),
-        other_statements_per_op: Metric::default(),
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
         server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
         writes_per_s: per_s(&spent.device_writes, 1.0),
-        // The caller sets it from the limits: see `iops_used_percent`.
-        iops_used_percent: Metric::default(),
         device_await_ms: await_ms(&request_s, &requests, "device reads or writes"),
         device_read_await_ms: await_ms(&spent.device_read_s, &spent.device_reads, "device reads"),
         device_write_await_ms: await_ms(&spent.device_write_s, &spent.device_writes, "device writes"),
@@ -69,8 +60,6 @@ pub fn metrics(
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
-        // The caller sets it from the size at the start: see `growth_bytes_per_op`.
-        growth_bytes_per_op: Metric::default(),
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
         others_cpu_percent: per_s(&spent.others_cpu_s, online_cpus() / 100.0),
@@ -92,7 +81,7 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
-        // The caller sets the hardware counters.
+        // The caller sets the others: from its counts, the limits, the size at the start and the hardware counters.
         ..Metrics::default()
     }
 }

@@ -137,7 +137,7 @@ impl Trial<'_> {
         let made = self.make_clients(loaders, &stage.ops, schedule, Role::Loader { stage: number, seed })?;
         // A server may have a process for each client.
         self.take_in_processes();
-        let mut running = made.start();
+        let mut running = made();
         let end = self.follow(span, running.as_mut(), &stage.ops, None);
         end.and(finish(running))?;
         Ok(self.adopt_state()?)
@@ -175,7 +175,7 @@ impl Trial<'_> {
         // Begin the span before the clients start, because beginning takes time. Otherwise operations would be counted
         // without their time.
         let mut span = self.begin(phase);
-        let mut running = made.start();
+        let mut running = made();
         self.begin_looking();
         let mut shaped = run.arrivals.clone().map(Arc::new);
         let mut all: Option<Span> = None;
@@ -186,13 +186,13 @@ impl Trial<'_> {
             self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
             let next = following.next();
             if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
-                running.shape(&arrivals, span.started());
+                running.shape(&arrivals, span.started);
             }
             if phase != PhaseKind::Warmup && self.loops_from.is_none() {
-                self.loops_from = Some(span.started());
-                run.client_steps.iter().for_each(|steps| running.begin_steps(steps, span.started()));
+                self.loops_from = Some(span.started);
+                run.client_steps.iter().for_each(|steps| running.begin_steps(steps, span.started));
             }
-            let until = span.started() + Duration::from_secs_f64(seconds);
+            let until = span.started + Duration::from_secs_f64(seconds);
             // A warmup may continue until the engine is steady.
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
             span.is_last = next.is_none();

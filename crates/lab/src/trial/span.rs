@@ -22,6 +22,7 @@ const ENDED_ROUNDING_S: f64 = 0.02;
 pub struct Span {
     pub(super) phase: PhaseKind,
     pub(super) started: Instant,
+    /// Its end, or the last reading.
     pub(super) ended: Instant,
     pub(super) first: Reading,
     pub(super) last: Reading,
@@ -65,28 +66,14 @@ impl Span {
         }
     }
 
-    pub fn phase(&self) -> PhaseKind {
-        self.phase
-    }
-
     /// CPU seconds that a hypervisor gave to other guests in it, as far as known.
     pub fn stolen_s(&self) -> f64 {
         self.last.steal_s_since(&self.first).value().unwrap_or_default()
     }
 
-    /// Its end, or the last reading.
-    pub fn ended(&self) -> Instant {
-        self.ended
-    }
-
     /// All its counts.
     pub fn counts(&self) -> impl Iterator<Item = &Counts> {
         self.parts.iter().map(|(_, counts)| counts)
-    }
-
-    /// When it began.
-    pub fn started(&self) -> Instant {
-        self.started
     }
 
     /// Operations and bytes written to the device, so far.

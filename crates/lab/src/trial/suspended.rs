@@ -155,21 +155,19 @@ impl Trial<'_> {
     /// Whether a span that has just ended was suspended; warns if its figures are excluded. If the span was cut off,
     /// its plan does not count, because it may have waited for its clients.
     pub(super) fn suspension(&mut self, span: &Span, complete: bool) -> Option<Suspension> {
-        let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
+        let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
         let weighed = |until: Instant| {
-            let seen = self.pulse.within(span.started(), until);
+            let seen = self.pulse.within(span.started, until);
             weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s() + span.looked_s)
         };
         // Operations that were started in the last loop are served after it, and belong to it.
-        let found = weighed(span.ended()).or_else(|| weighed(Instant::now()).filter(|_| span.is_last))?;
-        if span.phase().is_timed() {
+        let found = weighed(span.ended).or_else(|| weighed(Instant::now()).filter(|_| span.is_last))?;
+        if span.phase.is_timed() {
             self.emit(Event::Warning(Warning::new(
                 "suspended",
                 format!(
                     "{} was suspended for {:.1} s: {}; it is in no figure, verdict or claim",
-                    span.phase(),
-                    found.seconds,
-                    found.cause
+                    span.phase, found.seconds, found.cause
                 ),
                 "leave rumba, its trial and its server to run; `rumba run --resume DIR` runs the trial again",
             )));

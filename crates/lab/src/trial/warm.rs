@@ -62,9 +62,9 @@ impl Trial<'_> {
         let (ops, seed) = (self.bound.ops(), choices(self.job.plan.run.seed, 0));
         let made = self.make_clients(self.job.plan.clients, &ops, Schedule::closed(seed), Role::Mix { seed })?;
         let mut span = self.begin(PhaseKind::Age);
-        let mut running = made.start();
+        let mut running = made();
         self.begin_looking();
-        let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
+        let (until, levels) = (span.started, Levels::Since(self.instance.counters()));
         let steady = self.steady(&mut span, running.as_mut(), &ops, until, most_s, levels);
         let span = self.end(span, steady.is_ok(), Vec::new());
         let finished = finish(running);
@@ -91,25 +91,25 @@ impl Trial<'_> {
         levels: Levels,
     ) -> Step<Found> {
         let run = &self.job.plan.run;
-        let most = span.started() + Duration::from_secs_f64(most_s);
+        let most = span.started + Duration::from_secs_f64(most_s);
         let interval = Duration::from_secs_f64(run.interval_s);
         let mut warm = Warm::new(levels, run.loop_s);
         let mut look = until;
         loop {
-            self.follow(span, running, infos, Some((span.ended() + interval).min(most)))?;
-            warm.serve(self.since_epoch_s(span.ended()), span.served());
-            if span.ended() < look.min(most) {
+            self.follow(span, running, infos, Some((span.ended + interval).min(most)))?;
+            warm.serve(self.since_epoch_s(span.ended), span.served());
+            if span.ended < look.min(most) {
                 continue;
             }
             let counters = self.instance.counters();
             let found = warm.found(&counters);
-            if found.lacking.is_empty() || span.ended() >= most {
+            if found.lacking.is_empty() || span.ended >= most {
                 if let Levels::Since(start) = &warm.levels {
                     levels_unknown(start, &counters).into_iter().for_each(|warning| self.emit(Event::Warning(warning)));
                 }
                 return Ok(found);
             }
-            look = span.ended() + Duration::from_secs_f64(LOOK_S);
+            look = span.ended + Duration::from_secs_f64(LOOK_S);
         }
     }
 }
