@@ -34,7 +34,7 @@ pub use follow::Following;
 pub use merge::merge;
 pub use plain::read_plain;
 pub use profile::{Profile, STACKS, profiles};
-pub use read::{Head, has_results, read, read_head, read_records};
+pub use read::{has_results, read, read_head, read_records};
 pub use resume::{Resume, data_base};
 pub use room::lacked_room;
 pub use write::TrialWriter;
@@ -46,18 +46,22 @@ use crate::prepare::Prepared;
 
 /// The contents of `experiment.json`: everything about an experiment except its trials' results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Meta {
+pub struct Meta {
     format: u32,
-    name: String,
-    source: Option<String>,
-    started: String,
-    rumba: String,
+    /// The experiment's name.
+    pub name: String,
+    /// The publication that it reproduces, if any.
+    pub source: Option<String>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<Build>,
     conditions: BTreeMap<String, String>,
     warnings: Vec<Warning>,
-    /// The directories of all planned trials, so that a reader knows which are missing.
-    trials: Vec<String>,
+    /// The directories of all planned trials below `trials/`, so that a reader knows which are missing.
+    pub trials: Vec<String>,
 }
 
 /// A results directory that is being written.

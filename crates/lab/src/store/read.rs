@@ -121,28 +121,12 @@ pub(super) fn read_experiment(path: &Path) -> Result<(Results, Vec<String>), Rea
     Ok((results, meta.trials))
 }
 
-/// Facts about results that are known without reading any record.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Head {
-    /// The experiment's name.
-    pub name: String,
-    /// The publication that it reproduces, if any.
-    pub source: Option<String>,
-    /// When it began, RFC 3339.
-    pub started: String,
-    /// The version of rumba that ran it.
-    pub rumba: String,
-    /// The directories of all planned trials below `trials/`.
-    pub trials: Vec<String>,
-}
-
-/// Reads only these facts.
+/// Reads what is known about results without reading any record.
 ///
 /// # Errors
 /// When the directory is no results directory at all.
-pub fn read_head(path: &Path) -> Result<Head, ReadError> {
-    let (Meta { name, source, started, rumba, trials, .. }, _) = read_meta(path)?;
-    Ok(Head { name, source, started, rumba, trials })
+pub fn read_head(path: &Path) -> Result<Meta, ReadError> {
+    read_meta(path).map(|(meta, _)| meta)
 }
 
 /// The contents of `experiment.json`, and the damage in it.
