@@ -336,12 +336,14 @@ impl Trial<'_> {
     ) -> (T, Step<()>) {
         let found = Arc::new(Mutex::new(T::default()));
         let result = found.clone();
-        let store = move || {
-            let found = work()?;
-            *result.lock().unwrap_or_else(PoisonError::into_inner) = found;
-            Ok(())
-        };
-        let end = self.do_work(span, Box::new(store));
+        let end = self.do_work(
+            span,
+            Box::new(move || {
+                let found = work()?;
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                Ok(())
+            }),
+        );
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         (found, end)
     }
