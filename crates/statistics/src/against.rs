@@ -230,20 +230,12 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures, start
 #[cfg(test)]
 mod tests {
     use rumba_results::metric::Metric;
-    use rumba_results::record::{PhaseKind, Record};
 
     use super::*;
-    use crate::testing::{self, record, results};
+    use crate::testing::{self, at_rates, record, results};
 
     fn runs(rates: &[f64]) -> Results {
-        let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {
-            let mut record = record("a", 8, repeat);
-            for phase in &mut record.phases {
-                phase.metrics.ops_per_s = Metric::Value(*rate);
-            }
-            record
-        });
-        results(repeats.collect::<Vec<Record>>())
+        results(at_rates("a", rates))
     }
 
     fn ops(comparison: &Comparison) -> Compared {
@@ -277,13 +269,6 @@ mod tests {
         assert!(comparison.rows.iter().all(|row| row.engine == "a[page=4k]") && !comparison.rows.is_empty());
         assert!(comparison.unmatched.is_empty() && comparison.base.alone.is_empty());
         assert!(comparison.conditions.is_empty(), "{:?}", comparison.conditions);
-    }
-
-    #[test]
-    fn one_repeat_is_single_run() {
-        let single = ops(&compare(&runs(&[100.0]), &runs(&[200.0]))).ratio;
-        assert_eq!((single.ratio, single.change), (Metric::Value(2.0), Change::SingleRun));
-        assert_eq!(single.low, Metric::absent("no interval with one repeat"));
     }
 
     #[test]
@@ -370,18 +355,6 @@ mod tests {
         assert_eq!(compare(&base, &other).conditions.len(), 1);
     }
 
-    #[test]
-    fn failed_trials_and_lone_engines_are_listed_not_compared() {
-        let mut failed = record("b", 8, 1);
-        failed.status = Status::Failed { phase: PhaseKind::Load, cause: "the device is full".to_owned() };
-        failed.phases.clear();
-        let other = results(vec![record("a", 8, 1), failed]);
-        let comparison = compare(&runs(&[100.0]), &other);
-        assert_eq!(comparison.other.alone, ["b with 8 clients"]);
-        assert_eq!(comparison.other.unfinished.len(), 1);
-        assert!(comparison.rows.iter().all(|row| row.engine == "a"));
-    }
-
     /// An experiment's cache setting has no effect on an existing server, so it must not be named as a cause.
     #[test]
     fn the_cache_of_an_existing_server_is_no_suspect() {
@@ -394,14 +367,5 @@ mod tests {
         };
         let suspects = |server: &str| compare(&of(server, 1 << 20), &of(server, 1 << 30)).conditions.len();
         assert_eq!((suspects("mariadb@10.11"), suspects("mysql://me@host/db")), (1, 0));
-    }
-
-    #[test]
-    fn a_condition_that_changed_is_a_suspect() {
-        let (base, mut other) = (runs(&[1.0]), runs(&[1.0]));
-        other.trials[0].record.version = Some("2.0".to_owned());
-        other.conditions.insert("governor".to_owned(), "powersave".to_owned());
-        let names: Vec<_> = compare(&base, &other).conditions.into_iter().map(|change| change.name).collect();
-        assert_eq!(names, ["a: version", "governor"]);
     }
 }

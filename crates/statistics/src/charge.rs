@@ -418,28 +418,6 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_without_its_drain_has_no_charged_figure() {
-        let mut record = record("a", 8, 1);
-        record.phases.retain(|phase| phase.phase != PhaseKind::Drain);
-        assert_eq!(charged_wkb(&record), Metric::absent("the trial ended before its debt was drained"));
-    }
-
-    #[test]
-    fn late_counter_starts_at_zero_if_others_were_reported() {
-        let level = |bytes: f64| Gauge::new("written_compaction_level4_bytes", bytes);
-        let flushes = |bytes: f64| Gauge::new("written_flush_bytes", bytes);
-        let mut record = record("a", 8, 1);
-        record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
-        record.phases[1].counters = vec![flushes(1024.0)];
-        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
-        drain.counters = vec![flushes(1024.0), level(1024.0 * 60_000.0)];
-        let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name.contains("level4")).unwrap().1;
-        assert_eq!(of(&record), Metric::Value(1.0), "60,000 KB over 60,000 operations");
-        record.phases[1].counters.clear();
-        assert_eq!(of(&record), Metric::absent(NOT_COUNTED), "there was no earlier sample");
-    }
-
-    #[test]
     fn deferred_writes_are_estimate_after_drain_less_that_before() {
         let mut record = record("a", 8, 1);
         let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name == "wkb_per_op_deferred");

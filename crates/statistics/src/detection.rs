@@ -104,23 +104,12 @@ fn needed(noise: f64, change: f64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use rumba_results::metric::Metric;
-    use rumba_results::record::Record;
-
     use super::*;
     use crate::summarise;
-    use crate::testing::{record, results};
+    use crate::testing::{at_rates, results};
 
-    fn pilot(rates: [&[f64]; 2]) -> Results {
-        let of = |engine: &'static str, rates: &[f64]| -> Vec<Record> {
-            let with = |(repeat, rate): (u32, &f64)| {
-                let mut record = record(engine, 8, repeat);
-                record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(*rate));
-                record
-            };
-            (1..).zip(rates).map(with).collect()
-        };
-        results([of("a", rates[0]), of("b", rates[1])].concat())
+    fn pilot([a, b]: [&[f64]; 2]) -> Results {
+        results([at_rates("a", a), at_rates("b", b)].concat())
     }
 
     fn rate(results: &Results, change: f64) -> DetectionRow {

@@ -137,20 +137,13 @@ mod tests {
     use rumba_engine_api::parity::Reads;
     use rumba_results::comparability::Unequal;
 
-    use crate::testing::{break_data, record, results};
+    use crate::testing::{at_rates, break_data, record, results};
     use crate::{Summary, summarise};
 
     use super::*;
 
     fn records() -> Vec<Record> {
-        let of = |engine: &'static str, rates: [f64; 4]| {
-            (1..).zip(rates).map(move |(repeat, rate)| {
-                let mut record = record(engine, 8, repeat);
-                record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate));
-                record
-            })
-        };
-        of("a", [100.0, 101.0, 99.0, 100.0]).chain(of("b", [150.0, 151.0, 149.0, 150.0])).collect()
+        [at_rates("a", &[100.0, 101.0, 99.0, 100.0]), at_rates("b", &[150.0, 151.0, 149.0, 150.0])].concat()
     }
 
     fn change(summary: &Summary, baseline: &str, engine: &str) -> Change {

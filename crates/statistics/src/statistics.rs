@@ -100,13 +100,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_is_between_the_middle_two() {
-        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
-        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[]), None);
-    }
-
-    #[test]
     fn a_spread_needs_two_repeats_and_something_to_divide_by() {
         assert_eq!(spread(&[5.0]), None);
         assert_eq!(spread(&[0.0, 1.0]), None);

@@ -46,6 +46,16 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
     Record { version: Some("1.0".to_owned()), ..samples::record(plan, phases) }
 }
 
+/// A repeat of an engine for each of these rates.
+pub fn at_rates(engine: &str, rates: &[f64]) -> Vec<Record> {
+    let at_rate = |(repeat, rate): (u32, &f64)| {
+        let mut record = record(engine, 8, repeat);
+        record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(*rate));
+        record
+    };
+    (1..).zip(rates).map(at_rate).collect()
+}
+
 /// Results of these records, numbered in order.
 pub fn results(records: Vec<Record>) -> Results {
     let trials = records.into_iter().zip(1..).map(|(mut record, number)| {

@@ -52,32 +52,6 @@ fn claim_beyond_noise_holds_or_fails_and_within_is_undecided() {
     assert!(noise.reason.ends_with("; too noisy to decide here"), "{}", noise.reason);
 }
 
-#[test]
-fn a_test_says_what_its_repeats_started_from() {
-    let of = |engine: &'static str, load: Option<u32>| {
-        (1..=3).map(move |repeat| {
-            let mut record = trial(engine, repeat, 5.0 + f64::from(repeat));
-            record.plan.loaded_by = load;
-            record
-        })
-    };
-    let reported = |a: Option<u32>, b: Option<u32>, holds: &str| {
-        let summary = summarise(&testing::results(of("a", a).chain(of("b", b)).collect()));
-        judged(holds, &summary).test.unwrap()
-    };
-    assert_eq!(
-        reported(Some(90), Some(91), HOLDS),
-        "permutation and Welch tests, 3 and 3 repeats from one load of each"
-    );
-    assert_eq!(reported(Some(90), None, HOLDS), "permutation and Welch tests, 3 and 3 repeats from 1 and 3 loads");
-    let alone = "wkb_per_op(\"a\") > 1";
-    assert_eq!(reported(Some(90), None, alone), "sign-flip test, 3 repeats from one load");
-    assert_eq!(reported(None, None, alone), "sign-flip test, 3 repeats, each from its own load");
-    // Each load row is a separate load.
-    let loads = HOLDS.replace("wkb_per_op(", "load_ops_per_s(");
-    assert_eq!(reported(None, None, &loads), "permutation and Welch tests, 3 and 3 repeats, each from its own load");
-}
-
 /// Four repeats of each engine; a kept engine's repeats share one load.
 fn repeats_from(a_is_kept: bool, b_is_kept: bool) -> Summary {
     let of = |engine: &'static str, wkb: f64, load: Option<u32>| {
@@ -111,34 +85,12 @@ fn claim_over_starts_of_one_load_is_judged_for_that_load_only() {
 }
 
 #[test]
-fn the_factor_of_a_claim_scales_what_is_tested() {
-    let nearly = run(&[39.0, 41.0, 40.0, 40.5], &[10.0, 9.9, 10.1, 10.05]);
-    assert_eq!(judged("wkb_per_op(\"a\") >= 3.8 * wkb_per_op(\"b\")", &nearly).verdict, Verdict::Holds);
-    assert_eq!(judged(HOLDS, &nearly).verdict, Verdict::Undecided);
-    assert_eq!(judged("wkb_per_op(\"a\") >= 4.2 * wkb_per_op(\"b\")", &nearly).verdict, Verdict::Fails);
-    assert_eq!(judged("wkb_per_op(\"a\") / wkb_per_op(\"b\") > 3.8", &nearly).verdict, Verdict::Holds);
-}
-
-#[test]
 fn one_repeat_is_a_verdict_of_its_own_and_says_what_it_showed() {
     let one = judged(HOLDS, &run(&[20.0], &[1.0]));
     assert_eq!((one.verdict, one.seen, one.interval), (Verdict::SingleRun, Some(true), None));
     assert_eq!(one.reason, "left 20.0, right 4.00; true in the one repeat");
     let not = judged(HOLDS, &run(&[2.0, 2.1, 2.2], &[1.0]));
     assert_eq!((not.verdict, not.seen), (Verdict::SingleRun, Some(false)), "one side with one repeat");
-}
-
-#[test]
-fn only_the_engines_that_a_claim_reads_count_for_its_repeats() {
-    let of = |engine: &'static str, values: &[f64]| {
-        values.iter().zip(1..).map(|(&wkb, repeat)| trial(engine, repeat, wkb)).collect::<Vec<_>>()
-    };
-    let mut failed = trial("c", 1, 1.0);
-    failed.phases.clear();
-    let mut records = [of("a", &[20.0, 21.0, 19.0]), of("b", &[1.0, 1.1, 0.9])].concat();
-    records.push(failed);
-    let judged = judged(HOLDS, &summarise(&testing::results(records)));
-    assert_eq!(judged.verdict, Verdict::Holds, "{}", judged.reason);
 }
 
 #[test]
@@ -254,16 +206,6 @@ fn figures_of_zero_are_tested_without_logarithms() {
 }
 
 #[test]
-fn measured_value_is_shown_next_to_the_published_value() {
-    let measure = Some("wkb_per_op(\"a\") / wkb_per_op(\"b\")".to_owned());
-    let summary = run(&[20.0, 20.0, 20.0], &[1.0, 1.0, 1.0]);
-    let judged = judge(&[Claim { measure, ..claim(HOLDS) }], &summary.rows).remove(0);
-    let (low, high) = judged.interval.unwrap();
-    assert_eq!(judged.measured, Metric::Value(20.0));
-    assert!((low - 20.0).abs() < 1e-9 && (high - 20.0).abs() < 1e-9);
-}
-
-#[test]
 fn engine_against_a_number_needs_sign_test_and_five_repeats() {
     let absolute = "ops_per_s(\"a\") >= 1000 && p99_ms(\"a\", \"get_node\") <= 2.5";
     let four = judged(absolute, &run(&[1.0; 4], &[1.0]));
@@ -329,15 +271,9 @@ fn equal_means_within_a_percent() {
 
 #[test]
 fn claims_reach_percentiles_loads_and_joined_inequalities() {
-    let summary = run(&[2.0; 5], &[1.0; 5]);
-    let all = "p99_ms(\"a\", \"get_node\") == 2.0 && load_ops_per_s(\"b\") > 9_000 && \
-               wkb_per_op_with_drain(\"a\", 8) > 0 && write_amp_with_settle(\"a\") >= 0";
-    let judged = judged(all, &summary);
-    // The made-up load has no logical bytes: a part that is absent leaves the whole undecided.
-    assert_eq!(judged.verdict, Verdict::Undecided);
-    assert!(judged.reason.contains("write_amp_with_settle"), "{}", judged.reason);
-    let known = all.rsplit_once("&&").unwrap().0;
-    assert_eq!(super::tests::judged(known, &summary).verdict, Verdict::Holds);
+    let all =
+        "p99_ms(\"a\", \"get_node\") == 2.0 && load_ops_per_s(\"b\") > 9_000 && wkb_per_op_with_drain(\"a\", 8) > 0";
+    assert_eq!(judged(all, &run(&[2.0; 5], &[1.0; 5])).verdict, Verdict::Holds);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use rumba_results::metric::SIZES;
 /// The default is 5. The throughput of one engine varies as much from repeat to repeat on a shared host (coefficients
 /// of variation of 3 to 5%). Disturbances of neighbouring trials correlate by 0.5 to 0.9. With noise of that size, a
 /// gate's test then errs in 1 to 2% of cases with four to six repeats and in about 5% with ten. Without the allowance
-/// it errs in 12 to 32%. A simulation in the tests holds it below 5% and below 9%. With more repeats it errs more
-/// often, 7% with twenty, because they make the test surer of a drift that none of them shows.
+/// it errs in 12 to 32%. A simulation in the tests holds it below 5% with four and six repeats. With more repeats it
+/// errs more often, 7% with twenty, because they make the test surer of a drift that none of them shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     percent: f64,

@@ -147,11 +147,10 @@ fn named(headlines: &[&Headline<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use rumba_results::metric::Metric;
-    use rumba_results::record::{PhaseKind, Status};
     use rumba_results::results::Results;
 
     use super::*;
-    use crate::testing::{break_data, record, results, taking_turns};
+    use crate::testing::{at_rates, break_data, results, taking_turns};
     use crate::{Gate, compare};
 
     fn runs(repeats: u32, rate: f64) -> Results {
@@ -161,12 +160,7 @@ mod tests {
 
     /// A run whose repeats have these rates.
     fn served(rates: &[f64]) -> Results {
-        let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {
-            let mut record = record("a", 8, repeat);
-            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(*rate));
-            record
-        });
-        results(repeats.collect())
+        results(at_rates("a", rates))
     }
 
     /// The verdict on the loops.
@@ -285,20 +279,6 @@ mod tests {
         let lost = judged(&runs(7, 100.0), &lose(runs(7, 100.0), 1, OPEN));
         assert!(lost.verdict == Found::NotJudged && lost.reason.contains("1 of 7 repeats have none"), "{lost:?}");
         assert_eq!(judged(&lose(runs(7, 100.0), 1, OPEN), &runs(7, 100.0)).verdict, Found::Undecided);
-    }
-
-    #[test]
-    fn parts_of_runs_close_every_gate() {
-        let mut cut_off = runs(7, 100.0);
-        for trial in &mut cut_off.trials {
-            trial.record.status = Status::Failed { phase: PhaseKind::Loop(2), cause: "killed".to_owned() };
-            trial.record.phases.truncate(3);
-        }
-        for gate in ["worse", "ops_per_s < 0.95"] {
-            let gated = Gate::parse(gate).unwrap().judge(&compare(&runs(7, 100.0), &cut_off)).unwrap();
-            let of_loops = gated.iter().find(|gated| gated.reason.contains("no repeat of a ended its loops"));
-            assert!(of_loops.is_some_and(|gated| gated.verdict == Found::NotJudged), "{gate}: {gated:?}");
-        }
     }
 
     #[test]

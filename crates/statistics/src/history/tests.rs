@@ -4,18 +4,14 @@ use rumba_results::build::Build;
 use rumba_results::comparison::Part;
 
 use super::*;
-use crate::testing::{break_data, record, results};
+use crate::testing::{at_rates, break_data, results};
 use crate::{Found, Gate};
 
 /// A run of engine `a` in this version, with four repeats around this rate.
 fn run(version: &str, rate: f64, started: &str) -> Run {
-    let repeats = [1.0, 1.002, 0.998, 1.001].iter().zip(1..).map(|(noise, repeat)| {
-        let mut record = record("a", 8, repeat);
-        record.version = Some(version.to_owned());
-        record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate * noise));
-        record
-    });
-    let results = Results { started: started.to_owned(), ..results(repeats.collect()) };
+    let mut records = at_rates("a", &[1.0, 1.002, 0.998, 1.001].map(|noise| rate * noise));
+    records.iter_mut().for_each(|record| record.version = Some(version.to_owned()));
+    let results = Results { started: started.to_owned(), ..results(records) };
     Run { directory: format!("results/{started}"), results }
 }
 

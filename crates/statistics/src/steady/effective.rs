@@ -56,24 +56,3 @@ pub fn redness(phi: f64, n: usize, waves: usize) -> f64 {
     };
     density(1) * waves as f64 / (2..2 + waves).map(density).sum::<f64>()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::steady::simulated::Noise;
-
-    #[test]
-    fn effective_seconds_match_autocorrelation_theory() {
-        // In an AR(1) series, n (1 − φ) / (1 + φ) seconds are independent.
-        for (phi, expected) in [(0.0, 2000.0), (0.5, 667.0), (0.8, 222.0)] {
-            let mut noise = Noise::new(1, phi);
-            let mean = (0..50).map(|_| effective(&noise.draw(2000))).sum::<f64>() / 50.0;
-            assert!((mean / expected - 1.0).abs() < 0.15, "φ {phi}: {mean}, expected {expected}");
-        }
-    }
-
-    #[test]
-    fn a_course_without_noise_counts_every_second() {
-        assert_eq!(effective(&[3.0; 40]), 40.0);
-    }
-}

@@ -1,8 +1,9 @@
 //! Time series with known properties, to verify the error rates of the tests.
 
-use rand::RngExt as _;
 use rand::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::testing::normal;
 
 /// Gaussian noise of variance 1; each second is φ times the one before plus new noise.
 pub struct Noise {
@@ -16,18 +17,12 @@ impl Noise {
     }
 
     pub fn draw(&mut self, n: usize) -> Vec<f64> {
-        let mut last = self.normal();
+        let mut last = normal(&mut self.random);
         let fresh = (1.0 - self.phi * self.phi).sqrt();
         let next = |_| {
-            last = self.phi * last + fresh * self.normal();
+            last = self.phi * last + fresh * normal(&mut self.random);
             last
         };
         (0..n).map(next).collect()
-    }
-
-    /// The method of Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let (radius, angle): (f64, f64) = (self.random.random(), self.random.random());
-        (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
     }
 }
