@@ -15,6 +15,7 @@ use crate::claim::Judgement;
 use crate::comparability::Unequal;
 use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
+use crate::distinct;
 pub use crate::figure::{Centre, Figure, Spread};
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::rate::rate_info;
@@ -422,13 +423,7 @@ impl Summary {
 
     /// The engines in the experiment's order, without tests.
     pub fn engines_alone(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !names.contains(&row.engine_alone()) {
-                names.push(row.engine_alone());
-            }
-        }
-        names
+        distinct(self.rows.iter().map(Row::engine_alone))
     }
 
     /// The row of an engine with this number of clients.
@@ -454,13 +449,7 @@ impl Summary {
 
     /// The engines in the experiment's order.
     pub fn engines(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !names.contains(&row.engine.as_str()) {
-                names.push(&row.engine);
-            }
-        }
-        names
+        distinct(self.rows.iter().map(|row| row.engine.as_str()))
     }
 
     /// The numbers of clients, ascending.

@@ -57,8 +57,17 @@ impl Metric {
 
     /// The sum; absent, with the reason, if one part is, because it would be too low.
     pub fn plus(&self, other: &Metric) -> Self {
+        self.joined(other, |a, b| a + b)
+    }
+
+    /// The product; absent, with the reason, if one factor is.
+    pub fn times(&self, other: &Metric) -> Self {
+        self.joined(other, |a, b| a * b)
+    }
+
+    fn joined(&self, other: &Metric, join: fn(f64, f64) -> f64) -> Self {
         match (self.value(), other.value()) {
-            (Some(a), Some(b)) => Metric::from(a + b),
+            (Some(a), Some(b)) => Metric::from(join(a, b)),
             (None, _) => self.clone(),
             (_, None) => other.clone(),
         }

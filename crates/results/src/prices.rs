@@ -134,7 +134,7 @@ impl Prices {
             priced.fold(Metric::Value(0.0), |sum, (price, used)| sum.plus(&used.map(|used| used * price)))
         };
         let held = sum(&by_time);
-        let held = if held == Metric::Value(0.0) { held } else { times(&held, &hours) };
+        let held = if held == Metric::Value(0.0) { held } else { held.times(&hours) };
         sum(&by_use).plus(&held)
     }
 
@@ -143,20 +143,12 @@ impl Prices {
     }
 
     fn drive_life_years(&self, usage: &Usage, rate: &Metric) -> Metric {
-        let bytes_per_s = times(&usage.wkb_per_op.map(|kb| kb * 1024.0), rate);
-        match bytes_per_s {
+        match usage.wkb_per_op.map(|kb| kb * 1024.0).times(rate) {
             Metric::Value(bytes) => {
                 Metric::Value(self.drive_tb_written * 1e12 / 3600.0 / HOURS_OF_YEAR).per(bytes, "bytes written")
             }
             absent => absent,
         }
-    }
-}
-
-fn times(a: &Metric, b: &Metric) -> Metric {
-    match (a, b) {
-        (Metric::Value(a), Metric::Value(b)) => Metric::from(a * b),
-        (Metric::Value(_), absent) | (absent, _) => absent.clone(),
     }
 }
 

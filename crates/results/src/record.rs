@@ -17,8 +17,10 @@ use crate::build::Build;
 use crate::client_steps::{self, ClientSteps};
 use crate::fleet::{ClientHost, FleetPlan};
 use crate::metric::{Metric, Metrics};
+pub use crate::percentiles::{NamedPercentile, Percentiles};
 pub use crate::phase::PhaseKind;
 use crate::prices::Prices;
+use crate::remark::TrialName;
 use crate::search::Search;
 pub use crate::spent::Spent;
 use crate::statements::StatementTotals;
@@ -27,24 +29,6 @@ use crate::warning::Warning;
 
 /// The version of the record's format, increased when a field changes its meaning.
 pub const FORMAT: u32 = 1;
-
-/// Percentiles of one kind of time, milliseconds. A percentile that too few
-/// samples support (fewer than ten beyond it) is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Percentiles {
-    /// Mean of all times, including those of operations that were still open.
-    pub mean_ms: Metric,
-    /// 50th percentile, the median.
-    pub p50_ms: Metric,
-    /// 95th percentile.
-    pub p95_ms: Metric,
-    /// 99th percentile.
-    pub p99_ms: Metric,
-    /// 99.9th percentile.
-    pub p999_ms: Metric,
-    /// The largest, exact and not rounded to a histogram's bucket.
-    pub max_ms: Metric,
-}
 
 /// Statistics of one type of operation in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -306,6 +290,11 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
+    /// The name under which findings about the trial are reported.
+    pub fn name(&self) -> TrialName {
+        TrialName { trial: self.number, engine: self.engine.name.clone(), clients: self.clients, repeat: self.repeat }
+    }
+
     /// Its clients in words: `4 clients`, `1→4 clients`.
     pub fn clients_in_words(&self) -> String {
         client_steps::in_words(self.clients, self.run.client_steps.as_ref())

@@ -149,7 +149,7 @@ fn rates(record: &Record) -> Charged {
             all.push((rate.percent(), per_minute.map(|per_minute| 100.0 * per_minute).per(most, "rate allowed")));
         }
         let growth = growth(record, name);
-        all.push((rate.growth_per_8h(), times(&growth, &per_minute).map(|bytes| MINUTES_OF_8H * bytes)));
+        all.push((rate.growth_per_8h(), per_minute.times(&growth).map(|bytes| MINUTES_OF_8H * bytes)));
         all.push((rate.growth_per_op(), growth));
         all.push((rate.name.to_string(), per_minute));
     }
@@ -183,22 +183,9 @@ fn growth(record: &Record, op: &str) -> Metric {
         return Metric::absent("the record lacks the settle before the warmup, and with it the size of the data then");
     };
     let data = |phase: &PhaseRecord| without_logs(&phase.metrics.size_bytes, &phase.metrics.log_bytes);
-    let grown = less(&data(drain), &data(settled));
+    let grown = data(drain).plus(&data(settled).map(|size| -size));
     let counts = working.iter().filter_map(|phase| phase.op_types.get(op)).map(|op| op.count as f64);
     grown.per(counts.sum(), "operations of this type")
-}
-
-/// The difference; absent if one of both is.
-fn less(whole: &Metric, part: &Metric) -> Metric {
-    whole.plus(&part.map(|part| -part))
-}
-
-/// The product; absent if one of both is.
-fn times(one: &Metric, other: &Metric) -> Metric {
-    match other.value() {
-        Some(factor) => one.map(|value| value * factor),
-        None => other.clone(),
-    }
 }
 
 /// The increase of one of the engine's own counters per operation, from the end of the settle to the end of the drain.

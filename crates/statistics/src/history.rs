@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rumba_results::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished};
+use rumba_results::distinct;
 use rumba_results::headline::CpuHeadline;
 use rumba_results::history::{Axis, History, Line, Point, Step};
 use rumba_results::metric::Metric;
@@ -112,13 +113,8 @@ fn known_of(run: &Run) -> Known<'_> {
 
 /// The engines with their clients, in the order of their first appearance.
 fn rows(known: &[Known<'_>]) -> Vec<(String, u32)> {
-    let mut rows: Vec<(String, u32)> = Vec::new();
-    for row in known.iter().flat_map(|known| &known.summary.rows) {
-        if !rows.iter().any(|(engine, clients)| *engine == row.engine && *clients == row.clients) {
-            rows.push((row.engine.clone(), row.clients));
-        }
-    }
-    rows
+    let rows = known.iter().flat_map(|known| &known.summary.rows);
+    distinct(rows.map(|row| (row.engine.clone(), row.clients)))
 }
 
 /// Names of conditions that differ between neighbouring runs, without conditions that always differ.
@@ -186,18 +182,13 @@ impl<'a> Order<'a> {
         // All runs use the same one of the two CPU metrics.
         let cpu = CpuHeadline::of_rows(rows.iter().flatten().copied());
         let figures: Vec<Vec<Headline<'_>>> = rows.iter().map(|row| headlines(*row, part, &cpu)).collect();
-        let mut names: Vec<(String, String)> = Vec::new();
-        for headline in figures.iter().flatten() {
-            if !names.iter().any(|(metric, _)| *metric == headline.metric) {
-                names.push((headline.metric.clone(), headline.unit.to_owned()));
-            }
-        }
-        let line = |(metric, unit): (String, String)| {
+        let names = distinct(figures.iter().flatten().map(|headline| (headline.metric.clone(), headline.unit)));
+        let line = |(metric, unit): (String, &str)| {
             let of_metric: Vec<Option<&Figure>> = figures
                 .iter()
                 .map(|of_run| of_run.iter().find(|headline| headline.metric == metric).map(|headline| headline.figure))
                 .collect();
-            let steps = self.steps(engine, part, (&metric, &unit), &rows, &of_metric);
+            let steps = self.steps(engine, part, (&metric, unit), &rows, &of_metric);
             let labels: Vec<&str> = steps.iter().map(|step| step.label.as_str()).collect();
             // Invalid data and biased selections of repeats have no level.
             let repeats = rows.iter().zip(&of_metric).map(|(row, figure)| {
@@ -207,7 +198,16 @@ impl<'a> Order<'a> {
                 sound.and_then(|figure| Some(row.as_ref()?.part(part)?.numbers_of_loads(figure))).unwrap_or_default()
             });
             let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
-            Line { engine: engine.to_owned(), clients, part, metric, unit, by: self.by, steps, changes }
+            Line {
+                engine: engine.to_owned(),
+                clients,
+                part,
+                metric,
+                unit: unit.to_owned(),
+                by: self.by,
+                steps,
+                changes,
+            }
         };
         names.into_iter().map(line).collect()
     }

@@ -25,7 +25,6 @@ mod student;
 mod summary;
 #[cfg(test)]
 mod testing;
-mod trial_name;
 mod validity;
 mod welch;
 mod written;

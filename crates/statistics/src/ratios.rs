@@ -7,9 +7,8 @@ use rumba_results::starts::Starts;
 
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, more_repeats, pooled_deviation};
+use crate::welch::ROUNDING;
 
-/// The largest rounding difference between sums of the same figures in another order.
-const ROUNDING: f64 = 1e-9;
 /// The fewest repeats of each side with which a two-sided test at 5% can reject.
 pub const LEAST_REPEATS: u32 = 4;
 
@@ -81,8 +80,7 @@ pub fn test(base: &[f64], other: &[f64], better: Better, looks: f64) -> Tested {
     if base.len() < 2 || other.len() < 2 {
         let seen = !base.is_empty() && !other.is_empty();
         let change = if seen { Change::SingleRun } else { Change::Undecided };
-        let why = "no interval with one repeat".to_owned();
-        return Tested { low: Err(why.clone()), high: Err(why), change, p: None, more_repeats: None };
+        return Tested { change, ..Tested::undecided("no interval with one repeat") };
     }
     if base.iter().chain(other).any(|number| *number <= 0.0) {
         return of_differences(base, other, better, looks);
@@ -116,13 +114,11 @@ fn comparable(base: &[f64], other: &[f64]) -> (Vec<f64>, Vec<f64>) {
 /// divided by it. With a factor of 1 it equals that of [`test`] with as many `looks`. If a figure is zero or less, the
 /// differences are tested as there, and the factor has no effect on a base of zero.
 pub fn p_beyond(base: &[f64], other: &[f64], factor: f64, looks: f64) -> f64 {
-    let in_logs = base.iter().chain(other).all(|number| *number > 0.0);
-    let value = |number: f64| if in_logs { number.ln() } else { number };
-    let other: Vec<f64> = other.iter().map(|number| value(*number)).collect();
     let against = |end: fn(f64, f64) -> f64| {
         // Below zero the quotient is the larger one.
-        let moved = base.iter().map(|number| value(end(number * factor, number / factor)));
-        Inverted::two_samples(&moved.collect::<Vec<f64>>(), &other).at_looks(looks)
+        let moved: Vec<f64> = base.iter().map(|number| end(number * factor, number / factor)).collect();
+        let (moved, other) = comparable(&moved, other);
+        Inverted::two_samples(&moved, &other).at_looks(looks)
     };
     let (more, less) = (against(f64::max).p_of_no_more(0.0), against(f64::min).p_of_no_less(0.0));
     (2.0 * more.min(less)).min(1.0)
@@ -142,10 +138,10 @@ fn of_differences(base: &[f64], other: &[f64], better: Better, looks: f64) -> Te
         (_, Some(high)) if high < -ROUNDING => direction(better, false),
         _ => Change::Undecided,
     };
-    let why = "a repeat is zero or less, so there is no interval of the ratio: the differences were tested".to_owned();
+    let why = "a repeat is zero or less, so there is no interval of the ratio: the differences were tested";
     // Differences have no margin for "the same": only equal figures without noise count.
     let more_repeats = if change == Change::Undecided { more(base, other, alpha / looks, 0.0) } else { None };
-    Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
+    Tested { change, p: Some(test.p(0.0)), more_repeats, ..Tested::undecided(why) }
 }
 
 /// The verdict of an interval; a missing end is unbounded.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rumba_engine_api::workload::engine_in_test;
 use rumba_results::comparability::{Setup, unequal};
 use rumba_results::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
+use rumba_results::distinct;
 use rumba_results::headline::{CpuHeadline, cpu_of_group};
 use rumba_results::prices::PRICED;
 use rumba_results::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
@@ -25,12 +26,7 @@ pub fn setup<'a>(records: impl IntoIterator<Item = &'a Record>, engine: &str) ->
 
 /// Every engine compared with every other in the same test, with each as the baseline.
 pub fn relative(rows: &[Row], records: &[&Record]) -> Vec<Relative> {
-    let mut baselines: Vec<&str> = Vec::new();
-    for row in rows {
-        if !baselines.contains(&row.engine_alone()) {
-            baselines.push(row.engine_alone());
-        }
-    }
+    let baselines = distinct(rows.iter().map(Row::engine_alone));
     if baselines.len() < 2 {
         return Vec::new();
     }

@@ -7,7 +7,6 @@ use rumba_results::record::{OpStats, PhaseKind, PhaseRecord, Record};
 use rumba_results::warning::Warning;
 
 use crate::charge::{deferred_bytes, drained_bytes};
-use crate::trial_name::trial_name;
 
 /// The shortfall of an open loop above which it did not measure its target rate.
 const TARGET_SLACK: f64 = 0.05;
@@ -34,7 +33,7 @@ pub fn remarks(record: &Record) -> Vec<Remark> {
             warnings.push(warning);
         }
     }
-    warnings.into_iter().map(|warning| Remark { about: trial_name(record).into(), warning }).collect()
+    warnings.into_iter().map(|warning| Remark { about: record.plan.name().into(), warning }).collect()
 }
 
 fn derived(record: &Record) -> Vec<Warning> {

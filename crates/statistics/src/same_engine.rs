@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rumba_engine_api::engine::{AT_DEFAULT, EngineConfig};
 use rumba_engine_api::setting::Value;
 use rumba_results::comparison::{Row, SameEngine};
+use rumba_results::distinct;
 use rumba_results::record::Record;
 
 /// Effective settings by name. Trials of one engine may have reported several values.
@@ -50,10 +51,11 @@ impl<'a> Setup<'a> {
     }
 
     /// The identity of an engine from its trials; `None` if no trial got as far as reporting its settings.
-    fn of(records: &[&'a Record]) -> Option<Self> {
-        let first = records.iter().find(|record| record.version.is_some())?;
+    fn of(records: &[&'a Record], name: &str) -> Option<Self> {
+        let own = || records.iter().copied().filter(|record| record.plan.engine.name == name);
+        let first = own().find(|record| record.version.is_some())?;
         let build = format!("{:?} {:?}", first.version, first.source);
-        let settings = records.iter().flat_map(|record| record.effective_settings.iter().cloned());
+        let settings = own().flat_map(|record| record.effective_settings.iter().cloned());
         Some(Self::new(&first.plan.engine, build, settings))
     }
 
@@ -149,17 +151,8 @@ pub fn mark(rows: &mut [Row], records: &[&Record]) {
     if records.iter().any(|record| record.plan.run.aa) {
         return;
     }
-    let mut engines: Vec<&str> = Vec::new();
-    for record in records {
-        if !engines.contains(&record.plan.engine.name.as_str()) {
-            engines.push(&record.plan.engine.name);
-        }
-    }
-    let setup = |name: &&str| {
-        let own: Vec<&Record> = records.iter().copied().filter(|record| record.plan.engine.name == **name).collect();
-        Setup::of(&own)
-    };
-    let setups: Vec<Setup<'_>> = engines.iter().filter_map(setup).collect();
+    let engines = distinct(records.iter().map(|record| record.plan.engine.name.as_str()));
+    let setups: Vec<Setup<'_>> = engines.into_iter().filter_map(|name| Setup::of(records, name)).collect();
     let tests = |name: &str| records.iter().find(|record| record.plan.engine.name == name).map(|r| r.plan.test.clone());
     for (one, other, reason) in pairs(&setups) {
         let (one, other) = (setups[one].config.name.as_str(), setups[other].config.name.as_str());
@@ -180,14 +173,10 @@ pub fn mark(rows: &mut [Row], records: &[&Record]) {
 /// The reason why two engines of a run are the same, by their names there; `None` if they are not, or if the run is an
 /// A/A run.
 pub fn same_in(records: &[&Record], one: &str, other: &str) -> Option<String> {
-    let of = |name: &str| {
-        let own: Vec<&Record> = records.iter().copied().filter(|record| record.plan.engine.name == name).collect();
-        Setup::of(&own)
-    };
     if records.iter().any(|record| record.plan.run.aa) {
         return None;
     }
-    same(&of(one)?, &of(other)?)
+    same(&Setup::of(records, one)?, &Setup::of(records, other)?)
 }
 
 #[cfg(test)]

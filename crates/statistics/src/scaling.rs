@@ -3,6 +3,7 @@
 use rumba_engine_api::units::counted;
 use rumba_results::comparison::{About, Part, PhaseFigures, Remark, Row};
 use rumba_results::counted::WAITED;
+use rumba_results::distinct;
 use rumba_results::warning::Warning;
 
 /// The fewest numbers of clients of a ladder.
@@ -18,12 +19,7 @@ const BUSY_PERCENT: f64 = 90.0;
 
 /// A remark on each engine whose rate stops growing over a ladder of clients.
 pub fn remarks(rows: &[Row]) -> Vec<Remark> {
-    let mut engines: Vec<&str> = Vec::new();
-    for row in rows {
-        if !engines.contains(&row.engine.as_str()) {
-            engines.push(&row.engine);
-        }
-    }
+    let engines = distinct(rows.iter().map(|row| row.engine.as_str()));
     engines.into_iter().filter_map(|engine| remark(rows.iter().filter(|row| row.engine == engine))).collect()
 }
 

@@ -12,15 +12,10 @@ const LEAST_FOR_CENTRE: usize = 4;
 /// The median; `None` for an empty slice.
 pub fn median(numbers: &[f64]) -> Option<f64> {
     let mut sorted = numbers.to_vec();
-    median_of(&mut sorted)
-}
-
-/// The median, ordering the numbers in place.
-fn median_of(numbers: &mut [f64]) -> Option<f64> {
-    numbers.sort_unstable_by(f64::total_cmp);
-    let middle = numbers.len() / 2;
-    let upper = *numbers.get(middle)?;
-    Some(if numbers.len() % 2 == 1 { upper } else { (numbers[middle - 1] + upper) / 2.0 })
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
 }
 
 /// The spread of numbers; `None` with fewer than two or a smallest that is not above zero.

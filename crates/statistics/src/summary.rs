@@ -9,10 +9,11 @@ use rumba_results::comparison::{
     Unfinished, Unsound,
 };
 use rumba_results::counted::{NOT_COUNTED, rule_of};
+use rumba_results::distinct;
 use rumba_results::headline::CpuHeadline;
 use rumba_results::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 use rumba_results::ratio::VerdictCount;
-use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
+use rumba_results::record::{NamedPercentile, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_results::results::Results;
 use rumba_results::search::Searched;
 
@@ -26,7 +27,6 @@ use crate::scaling;
 use crate::search::{searches, why_open};
 use crate::statistics::{figure_of_starts, with_centre};
 use crate::steady;
-use crate::trial_name::trial_name;
 
 /// Summarises results: every repeat's figures and their medians, unfinished trials, and the warnings that follow from
 /// the figures.
@@ -82,18 +82,14 @@ pub fn rows(results: &Results) -> Vec<Row> {
 }
 
 fn rows_of(records: &[&Record], searches: &[Searched]) -> Vec<Row> {
-    let mut keys: Vec<(u32, &str)> = Vec::new();
     let is_load = |record: &Record| record.plan.part == TrialPart::Load;
-    for record in records {
-        let engine = record.plan.engine.name.as_str();
-        let key = (record.plan.clients, engine);
-        // A load has a separate row only while no trial has started from it.
-        let started = || records.iter().any(|other| !is_load(other) && other.plan.engine.name == engine);
-        let is_row = !is_load(record) || !started();
-        if is_row && !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+    // A load has a separate row only while no trial has started from it.
+    let is_row = |record: &&&Record| {
+        let engine = &record.plan.engine.name;
+        !is_load(record) || !records.iter().any(|other| !is_load(other) && other.plan.engine.name == *engine)
+    };
+    let of_rows = records.iter().filter(is_row);
+    let mut keys = distinct(of_rows.map(|record| (record.plan.clients, record.plan.engine.name.as_str())));
     // A stable sort keeps the experiment's order of engines within one number of clients.
     keys.sort_by_key(|(clients, _)| *clients);
     let rows = keys.into_iter().map(|(clients, engine)| {
@@ -116,7 +112,7 @@ fn rows_of(records: &[&Record], searches: &[Searched]) -> Vec<Row> {
 
 fn unfinished(record: &Record) -> Option<Unfinished> {
     let ended = matches!(record.status, Status::Done | Status::Suspended { .. });
-    (!ended).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
+    (!ended).then(|| Unfinished { name: record.plan.name(), status: record.status.clone() })
 }
 
 /// The row of records that differ only in their repeat, and of the loads from which they started; there is at least
@@ -202,13 +198,8 @@ fn suspended(record: &Record) -> impl Iterator<Item = Suspended> {
 
 /// The properties that the repeats' data broke, without duplicates.
 fn broken(records: &[&Record]) -> Vec<String> {
-    let mut names = Vec::new();
-    for check in records.iter().flat_map(|record| &record.phases).flat_map(|phase| &phase.checks) {
-        if check.wrong > 0 && !names.contains(&check.name) {
-            names.push(check.name.clone());
-        }
-    }
-    names
+    let checks = records.iter().flat_map(|record| &record.phases).flat_map(|phase| &phase.checks);
+    distinct(checks.filter(|check| check.wrong > 0).map(|check| check.name.clone()))
 }
 
 /// A part of a row: its figures, and the repeats that are left out because they did not end.
@@ -432,21 +423,14 @@ fn firsts<'a>(records: impl Iterator<Item = &'a Record>, starts: &[u32]) -> impl
     })
 }
 
-type Percentile = (&'static str, fn(&Percentiles) -> &Metric);
-
-/// The percentiles by their stable names.
-const PERCENTILES: [Percentile; 6] = [
-    ("mean_ms", |p| &p.mean_ms),
-    ("p50_ms", |p| &p.p50_ms),
-    ("p95_ms", |p| &p.p95_ms),
-    ("p99_ms", |p| &p.p99_ms),
-    ("p999_ms", |p| &p.p999_ms),
-    ("max_ms", |p| &p.max_ms),
-];
-
 /// Lower bounds of a percentile in the repeats that have too few samples for it; empty if none has too few. With
 /// several starts, which `starts` counts, the bound is the mean.
-fn at_least((name, get): &Percentile, trials: &[Option<&Percentiles>], figure: &Figure, starts: &[u32]) -> Vec<Metric> {
+fn at_least(
+    (name, get): &NamedPercentile,
+    trials: &[Option<&Percentiles>],
+    figure: &Figure,
+    starts: &[u32],
+) -> Vec<Metric> {
     let is_short = |value: &Metric| value.reason().is_some_and(|why| why.contains(TOO_FEW_SAMPLES));
     if !figure.values.iter().any(is_short) {
         return Vec::new();
@@ -477,12 +461,12 @@ fn op_figures(stats: &[Option<&OpStats>], starts: &[u32]) -> OpFigures {
     };
     let percentiles = |kind: fn(&OpStats) -> &Percentiles| {
         let trials: Vec<Option<&Percentiles>> = stats.iter().map(|op| op.map(kind)).collect();
-        let of = |percentile: &Percentile| {
+        let of = |percentile: &NamedPercentile| {
             let mut figure = over(&|op| percentile.1(kind(op)).clone());
             figure.at_least = at_least(percentile, &trials, &figure, starts);
             (percentile.0.to_owned(), figure)
         };
-        PERCENTILES.iter().map(of).collect()
+        Percentiles::NAMED.iter().map(of).collect()
     };
     OpFigures {
         short: stats.iter().flatten().find_map(|op| op.short.clone()),

@@ -104,18 +104,8 @@ fn find<'a>(row: &'a Row, requested: &MetricRef) -> Result<(&'a PhaseFigures, &'
 
 /// The rows that an expression reads.
 pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Key<'a>> {
-    let mut rows = BTreeSet::new();
-    for number in numbers {
-        match number {
-            Number::Plain(_) => {}
-            Number::Figure(requested) => {
-                rows.insert((requested.engine.as_str(), requested.clients));
-            }
-            Number::Minus(inner) => rows.extend(rows_of([&**inner])),
-            Number::Two(_, left, right) => rows.extend(rows_of([&**left, &**right])),
-        }
-    }
-    rows
+    let figures = numbers.into_iter().flat_map(figures_of);
+    figures.map(|requested| (requested.engine.as_str(), requested.clients)).collect()
 }
 
 /// The figures that an expression reads.

@@ -15,6 +15,7 @@ pub(crate) mod samples;
 use rumba_engine_api::units::counted;
 use rumba_results::claim::{Claim, Judgement, Verdict};
 use rumba_results::comparison::Row;
+use rumba_results::distinct;
 use rumba_results::metric::Metric;
 use rumba_results::ratio::what_would_decide;
 use rumba_results::starts::Scope as LoadScope;
@@ -165,19 +166,11 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
     })
 }
 
-/// The numbers that an expression compares.
-fn compared(truth: &Truth) -> Vec<&Number> {
-    match truth {
-        Truth::Is(_, left, right) => vec![left, right],
-        Truth::Not(inner) => compared(inner),
-        Truth::All(parts) | Truth::Any(parts) => parts.iter().flat_map(compared).collect(),
-    }
-}
-
 /// The reason why these figures support no verdict: the data of an engine that the claim reads failed its verification.
 fn unsound(figures: Figures<'_>, holds: &Truth, measure: Option<&Number>) -> Option<String> {
-    let read = compared(holds).into_iter().chain(measure).flat_map(phases_of);
-    read.into_iter().find_map(|(engine, clients, part)| figures.row((engine, clients))?.why_not_judged(part))
+    let compared = inequalities(holds).into_iter().flat_map(|(left, right)| [left, right]);
+    let mut read = compared.chain(measure).flat_map(phases_of);
+    read.find_map(|(engine, clients, part)| figures.row((engine, clients))?.why_not_judged(part))
 }
 
 /// The two sides in words, if the claim is one inequality.
@@ -273,12 +266,7 @@ fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) 
         .map(|part| part.more_repeats)
         .try_fold(0, |most, more| Some(most.max(more?)))
         .filter(|more| *more > 0);
-    let mut tests = Vec::new();
-    for test in parts.into_iter().flat_map(|part| part.tests) {
-        if !tests.contains(&test) {
-            tests.push(test);
-        }
-    }
+    let tests = distinct(parts.into_iter().flat_map(|part| part.tests));
     Ok(Outcome { verdict, scope, tests, more_repeats, unknown })
 }
 

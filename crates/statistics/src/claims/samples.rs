@@ -18,9 +18,7 @@ use super::figures::{Absent, Figures, Which, rows_of};
 use super::language::{Number, Operator, Relation};
 use crate::exact::{Inverted, mean};
 use crate::planning::{Undecided, more_repeats, pooled_deviation};
-
-/// The largest rounding difference between sums of the same figures in another order.
-const ROUNDING: f64 = 1e-9;
+use crate::welch::ROUNDING;
 
 /// The error rate of a verdict, for each of its two directions.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,13 +14,12 @@ use rumba_results::history::LevelChange;
 use rumba_results::ratio::{LEVEL, SAME_MARGIN};
 
 use crate::exact::mean;
+use crate::welch::ROUNDING;
 
 /// The number of deals drawn.
 const DRAWN: usize = 9_999;
 /// Fixed, so that the same results always give the same report.
 const SEED: u64 = 0x68_69_73_74_6f_72_79;
-/// Sums of the same figures in another order differ by about this.
-const ROUNDING: f64 = 1e-9;
 
 /// The changes, in the order of the runs; `repeats` has those of each run. Binary segmentation: the history is split at
 /// the largest change, if it is significant, and each part is tested again.

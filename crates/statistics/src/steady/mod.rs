@@ -24,7 +24,7 @@ use rumba_results::metric::Metric;
 use rumba_results::results::Trial;
 use rumba_results::warning::Warning;
 
-use crate::trial_name::trial_name;
+use crate::exact::mean;
 pub(crate) use rows::of_rows;
 pub use rows::undecided;
 use series::Series;
@@ -49,7 +49,7 @@ pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
     }
     let series = series::series(&series::loops(&trial.intervals))?;
     Some(Steadiness {
-        name: trial_name(&trial.record),
+        name: trial.record.plan.name(),
         start_s: series.start_s,
         step_s: series.step_s,
         steps: series.seconds.len() as u32,
@@ -219,10 +219,6 @@ fn steps(course: &Course, unit: &str) -> Option<Warning> {
             "look at the timeline there: a checkpoint, a compaction, a cache that filled up, or another user of the host",
         )
     })
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Three significant digits.

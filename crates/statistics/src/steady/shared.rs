@@ -6,7 +6,8 @@ use rumba_results::comparison::{Row, Steadiness};
 use rumba_results::course::{SharedTrend, Trends};
 use rumba_results::metric::Metric;
 
-use super::{mean, settled};
+use super::settled;
+use crate::exact::mean;
 use crate::student::Student;
 
 /// The fewest repeats: with two the interval is six times as wide as with four.
