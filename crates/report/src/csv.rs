@@ -3,12 +3,11 @@
 
 use rumba_results::comparison::{Comparison, Part, Row, Summary, metric_info};
 use rumba_results::metric::{METRICS, Metric};
-use rumba_results::ratio::Change;
-use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
+use rumba_results::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record};
 use rumba_results::results::{Results, Trial};
-use rumba_results::starts::Scope;
+use serde::Serialize;
 
-use crate::json::{charged, charged_metrics};
+use crate::json::{charged, charged_metrics, status_word};
 
 /// The columns of [`report_csv`].
 const REPORT: [&str; 24] = [
@@ -86,23 +85,23 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
         for compared in &row.metrics {
             let ratio = &compared.ratio;
             let mut cells = runs();
-            cells.extend([row.engine.clone(), row.clients.to_string(), part(row.part).to_owned()]);
-            cells.extend([ratio.metric.clone(), ratio.unit.clone(), truth(ratio.headline)]);
+            cells.extend([row.engine.clone(), row.clients.to_string(), word(row.part)]);
+            cells.extend([ratio.metric.clone(), ratio.unit.clone(), ratio.headline.to_string()]);
             cells.extend(both(&compared.base.median));
             cells.extend(both(&compared.other.median));
             cells.extend(both(&ratio.ratio));
             let [low, why] = both(&ratio.low);
-            cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned()]);
-            cells.extend([scope(ratio.scope).to_owned(), number(ratio.p)]);
+            cells.extend([low, number(ratio.high.value()), why, word(ratio.change), word(ratio.scope)]);
+            cells.push(number(ratio.p));
             cells.push(ratio.more_repeats.map_or_else(String::new, |more| more.to_string()));
             cells.push(row.unsound.clone().unwrap_or_default());
-            cells.push(truth(row.in_turns));
+            cells.push(row.in_turns.to_string());
             table.push(cells);
         }
     }
     for one in &comparison.unmatched {
         let mut cells = runs();
-        cells.extend([one.engine.clone(), one.clients.to_string(), part(one.part).to_owned()]);
+        cells.extend([one.engine.clone(), one.clients.to_string(), word(one.part)]);
         cells.resize(COMPARISON.len() - 2, String::new());
         cells.extend([one.reason.clone(), String::new()]);
         table.push(cells);
@@ -166,8 +165,8 @@ impl OfPhase<'_> {
             number(plan.run.rate),
             plan.repeat.to_string(),
             plan.number.to_string(),
-            format!("{:?}", plan.part).to_lowercase(),
-            status(&record.status).to_owned(),
+            word(plan.part),
+            word(status_word(&record.status).0),
             self.phase.phase.to_string(),
             self.left_out(),
             operation,
@@ -245,23 +244,12 @@ impl OfPhase<'_> {
                 self.push(table, [operation, ""], name, "1", &Metric::Value(count as f64));
             }
             for (time, of) in [("service", &stats.service), ("response", &stats.response)] {
-                for (name, value) in percentiles(of) {
-                    self.push(table, [operation, time], name, "ms", value);
+                for (name, get) in Percentiles::NAMED {
+                    self.push(table, [operation, time], name, "ms", get(of));
                 }
             }
         }
     }
-}
-
-fn percentiles(of: &Percentiles) -> [(&'static str, &Metric); 6] {
-    [
-        ("mean_ms", &of.mean_ms),
-        ("p50_ms", &of.p50_ms),
-        ("p95_ms", &of.p95_ms),
-        ("p99_ms", &of.p99_ms),
-        ("p999_ms", &of.p999_ms),
-        ("max_ms", &of.max_ms),
-    ]
 }
 
 /// A value and the reason for its absence, one of which is empty.
@@ -274,45 +262,8 @@ pub fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-fn truth(is_so: bool) -> String {
-    is_so.to_string()
-}
-
-/// A part by its name in JSON.
-pub fn part(part: Part) -> &'static str {
-    match part {
-        Part::Load => "load",
-        Part::Run => "run",
-    }
-}
-
-/// A verdict by its name in JSON.
-pub fn change(change: Change) -> &'static str {
-    match change {
-        Change::Better => "better",
-        Change::Worse => "worse",
-        Change::Same => "same",
-        Change::Differs => "differs",
-        Change::Undecided => "undecided",
-        Change::SingleRun => "single-run",
-        Change::Void => "void",
-    }
-}
-
-/// The scope of a verdict by its name in JSON.
-pub fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Loads => "loads",
-        Scope::ThisLoad => "this-load",
-    }
-}
-
-fn status(status: &Status) -> &'static str {
-    match status {
-        Status::Running => "running",
-        Status::Done => "done",
-        Status::Failed { .. } => "failed",
-        Status::Interrupted => "interrupted",
-        Status::Suspended { .. } => "suspended",
-    }
+/// A part, a verdict, a scope or a status by its name in JSON.
+pub fn word(of: impl Serialize) -> String {
+    let json = serde_json::to_value(of).unwrap_or_default();
+    json.as_str().unwrap_or_default().to_owned()
 }

@@ -1,6 +1,7 @@
 //! The repeats needed to detect a difference, as a table and as JSON.
 
 use rumba_results::detection::{Detection, DetectionRow, Needed};
+use rumba_results::distinct;
 use rumba_results::record::FORMAT;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,15 +41,9 @@ pub fn detection_table(detection: &Detection) -> String {
     }
     let heads = ["repeats", "range", "minutes", "range", "noise", "range", "clients", "metric", "engine", "over"];
     let mut grid = Grid::new(heads.map(str::to_owned).to_vec()).left(7).left(8);
-    let mut reasons: Vec<String> = Vec::new();
-    for row in &detection.rows {
-        grid.push(line(row));
-        if let Some(reason) = row.reason.as_ref().map(|reason| format!("  {}: {reason}\n", row.metric))
-            && !reasons.contains(&reason)
-        {
-            reasons.push(reason);
-        }
-    }
+    detection.rows.iter().for_each(|row| grid.push(line(row)));
+    let reason = |row: &DetectionRow| Some(format!("  {}: {}\n", row.metric, row.reason.as_ref()?));
+    let reasons = distinct(detection.rows.iter().filter_map(reason));
     let pilot = detection.rows.iter().map(|row| row.pilot_repeats).max().unwrap_or(0);
     format!(
         "Repeats of each engine that detect a difference of {change} in {} of cases\n{}{}  Noise: the relative standard \

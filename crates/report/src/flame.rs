@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rumba_results::distinct;
 use serde::Serialize;
 
 /// A CPU profile of a trial: its engine, its number of clients, and folded stacks, `thread;outermost;…;innermost
@@ -33,13 +34,7 @@ struct Tree<'a> {
 
 /// One flame graph for each engine with each number of clients, in the order of the input.
 pub fn flames(profiles: &[Profile]) -> Vec<Flame<'_>> {
-    let mut keys: Vec<(&str, u32)> = Vec::new();
-    for (engine, clients, _) in profiles {
-        let key = (engine.as_str(), *clients);
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+    let keys = distinct(profiles.iter().map(|(engine, clients, _)| (engine.as_str(), *clients)));
     keys.into_iter().filter_map(|(engine, clients)| flame_of(engine, clients, profiles)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Formats numbers for people.
 
 pub use rumba_engine_api::units::counted;
+use rumba_results::ratio::Ratio;
 
 /// Figures below this are too small for a short run to measure: they have no winner and no ratio.
 pub const RESOLUTION: f64 = 0.01;
@@ -61,6 +62,11 @@ pub fn ratio(value: f64) -> String {
         ratio if ratio >= 10.0 => decimals(ratio, 1),
         ratio => fixed(ratio, 2),
     }
+}
+
+/// The interval of a ratio: `1.18–1.22`; `None` if an end is unknown.
+pub fn interval(tested: &Ratio) -> Option<String> {
+    Some(format!("{}–{}", ratio(tested.low.value()?), ratio(tested.high.value()?)))
 }
 
 /// A share in percent: `3.1%`; above tenfold only a bound.

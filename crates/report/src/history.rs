@@ -12,8 +12,8 @@ use rumba_results::starts::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::csv::{Lines, both, change, number, part, scope};
-use crate::format::{SizeUnit, counted, ratio, significant};
+use crate::csv::{Lines, both, number, word};
+use crate::format::{SizeUnit, counted, interval, ratio, significant};
 use crate::json::schema_of;
 use crate::tables::comparison::{change_word, is_decided, part_word, verdict_word};
 use crate::tables::grid::Grid;
@@ -119,7 +119,7 @@ pub fn history_csv(history: &History) -> String {
     for line in &history.lines {
         for (number_of_step, step) in line.steps.iter().enumerate() {
             let point = &history.points[step.point];
-            let mut cells = vec![line.engine.clone(), line.clients.to_string(), part(line.part).to_owned()];
+            let mut cells = vec![line.engine.clone(), line.clients.to_string(), word(line.part)];
             cells.extend([line.metric.clone(), line.unit.clone(), axis_word(line.by).to_owned()]);
             cells.extend([(number_of_step + 1).to_string(), step.label.clone()]);
             cells.extend([&step.version, &point.commit, &point.committed].map(|text| text.clone().unwrap_or_default()));
@@ -138,8 +138,8 @@ pub fn history_csv(history: &History) -> String {
 fn against(tested: Option<&Ratio>) -> Vec<String> {
     let Some(tested) = tested else { return vec![String::new(); 8] };
     let ([value, why], [low, unbounded]) = (both(&tested.ratio), both(&tested.low));
-    let (change, scope) = (change(tested.change).to_owned(), scope(tested.scope).to_owned());
-    vec![value, why, low, number(tested.high.value()), unbounded, change, scope, number(tested.p)]
+    let (high, p) = (number(tested.high.value()), number(tested.p));
+    vec![value, why, low, high, unbounded, word(tested.change), word(tested.scope), p]
 }
 
 /// `rocksdb, 8 clients, loops`.
@@ -201,15 +201,8 @@ pub fn last(history: &History) -> Vec<String> {
 fn named(line: &Line) -> String {
     let tested = line.steps.last().and_then(|step| step.against.as_ref());
     let value = tested.and_then(|tested| tested.ratio.value()).map(|value| format!(" {}", ratio(value)));
-    let interval = tested.map(interval).filter(|interval| interval != "-").map(|interval| format!(" ({interval})"));
+    let interval = tested.and_then(interval).map(|interval| format!(" ({interval})"));
     format!("{}{}{}", line.metric, value.unwrap_or_default(), interval.unwrap_or_default())
-}
-
-fn interval(tested: &Ratio) -> String {
-    match (tested.low.value(), tested.high.value()) {
-        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
-        _ => "-".to_owned(),
-    }
 }
 
 /// One figure over the runs.
@@ -227,7 +220,7 @@ fn line_table(line: &Line, level: f64) -> String {
             step.repeats.to_string(),
             step.median.value().map_or_else(|| "-".to_owned(), &show),
             tested.and_then(|tested| tested.ratio.value()).map_or_else(|| "-".to_owned(), ratio),
-            tested.map_or_else(|| "-".to_owned(), interval),
+            tested.and_then(interval).unwrap_or_else(|| "-".to_owned()),
             if is_new { format!("{verdict}, the level changes here") } else { verdict },
         ]);
         let reason = step.median.reason().or(step.unsound.as_deref());

@@ -242,7 +242,8 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
     }
 }
 
-fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
+/// How a trial ended, in one word, and the reason for a failure.
+pub fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
     match status {
         Status::Running => (StatusWord::Running, None),
         Status::Done => (StatusWord::Done, None),

@@ -4,12 +4,14 @@ use std::cmp::Ordering;
 
 use rumba_results::comparability::{Unequal, why_not_ranked};
 use rumba_results::comparison::{Figure, Part, Row, Summary};
+use rumba_results::distinct;
 use rumba_results::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
 use rumba_results::starts::Scope;
 
 use super::words::{capital, listed, operation, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};
 use crate::tables::comparison::is_decided;
+use crate::tables::grid::entry;
 use crate::verdict::repeats_from;
 
 /// Replaces `sure` when the repeats are starts of one load.
@@ -266,10 +268,7 @@ impl<'a> Against<'a> {
         for engine in self.engines() {
             let own = rates.iter().filter(|judged| judged.row.engine_alone() == engine);
             let counts = TestCounts::of(own.map(|judged| judged.ratio.change));
-            match groups.iter_mut().find(|(of_group, _)| *of_group == counts) {
-                Some((_, engines)) => engines.push(engine),
-                None => groups.push((counts, vec![engine])),
-            }
+            entry(&mut groups, counts).push(engine);
         }
         let sentences: Vec<String> =
             groups.iter().map(|(counts, engines)| counts.sentence(engines, self.baseline)).collect();
@@ -315,13 +314,7 @@ impl<'a> Against<'a> {
     }
 
     fn engines(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> = Vec::new();
-        for judged in &self.judged {
-            if !names.contains(&judged.row.engine_alone()) {
-                names.push(judged.row.engine_alone());
-            }
-        }
-        names
+        distinct(self.judged.iter().map(|judged| judged.row.engine_alone()))
     }
 
     fn repeats(&self) -> String {

@@ -10,11 +10,12 @@ use rumba_results::comparison::{Part, Row, Summary};
 use rumba_results::metric::Metric;
 use rumba_results::record::{Status, TrialPart, TrialPlan};
 use rumba_results::results::{Results, Trial};
-use rumba_results::search::Searched;
+use rumba_results::search::{Search, Searched};
 use rumba_results::warning::{Rank, WARNINGS, Warning};
 use serde::Serialize;
 
 use crate::format::{counted, percent, significant};
+use crate::tables::grid::entry;
 use crate::verdict::repeats_from;
 use against::{Against, repeats_of};
 use words::listed;
@@ -58,33 +59,23 @@ pub fn opening(results: &Results, summary: &Summary) -> Opening {
 /// `With 16 clients, the highest rate that keeps p99 below 10 ms is 5230/s for innodb and 8120/s for myrocks.` One
 /// sentence for each number of clients and limit; `None` without a search.
 fn searched(summary: &Summary) -> Option<String> {
-    let is_same = |one: &Searched, other: &Searched| one.clients == other.clients && one.search == other.search;
-    let mut sentences: Vec<String> = Vec::new();
-    let mut done: Vec<&Searched> = Vec::new();
-    for first in &summary.searches {
-        if done.iter().any(|other| is_same(first, other)) {
-            continue;
-        }
-        done.push(first);
-        let of_first = || summary.searches.iter().filter(|other| is_same(first, other));
-        let mut engines: Vec<&str> = Vec::new();
-        for search in of_first() {
-            if !engines.contains(&search.engine.as_str()) {
-                engines.push(&search.engine);
-            }
-        }
-        let rates: Vec<String> = engines
-            .into_iter()
-            .map(|engine| rate_of(engine, &of_first().filter(|one| one.engine == engine).collect::<Vec<_>>()))
-            .collect();
-        sentences.push(format!(
-            "With {}, the highest rate that keeps {} below {} ms is {}.",
-            counted(first.clients as usize, "client"),
-            first.search.percentile.name(),
-            first.search.limit_ms,
-            listed(&rates.iter().map(String::as_str).collect::<Vec<_>>())
-        ));
+    type OfEngines<'a> = Vec<(&'a str, Vec<&'a Searched>)>;
+    let mut groups: Vec<((u32, Search), OfEngines<'_>)> = Vec::new();
+    for found in &summary.searches {
+        let of_engines = entry(&mut groups, (found.clients, found.search));
+        entry(of_engines, found.engine.as_str()).push(found);
     }
+    let sentence = |((clients, search), of_engines): ((u32, Search), OfEngines<'_>)| {
+        let rates: Vec<String> = of_engines.iter().map(|(engine, found)| rate_of(engine, found)).collect();
+        format!(
+            "With {}, the highest rate that keeps {} below {} ms is {}.",
+            counted(clients as usize, "client"),
+            search.percentile.name(),
+            search.limit_ms,
+            listed(&rates.iter().map(String::as_str).collect::<Vec<_>>())
+        )
+    };
+    let sentences: Vec<String> = groups.into_iter().map(sentence).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
@@ -237,13 +228,7 @@ fn cpus_of(plan: &TrialPlan) -> String {
 
 /// The distinct values in the trials' plans.
 fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) -> T) -> String {
-    let mut values: Vec<T> = Vec::new();
-    for trial in loops_of(results) {
-        let value = of(&trial.record.plan);
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = rumba_results::distinct(loops_of(results).map(|trial| of(&trial.record.plan)));
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")
 }
 

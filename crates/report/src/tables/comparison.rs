@@ -11,7 +11,7 @@ use rumba_results::written::{WrittenChange, WrittenKind};
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;
-use crate::format::{SizeUnit, counted, ratio, several, significant};
+use crate::format::{SizeUnit, counted, interval, ratio, several, significant};
 
 /// The share of a change outside of all counters that is worth reporting.
 const REST_WORTH: f64 = 0.1;
@@ -129,10 +129,7 @@ pub fn written(change: &WrittenChange) -> String {
 fn named(compared: &Ratio) -> String {
     let name = &compared.metric;
     let Some(value) = compared.ratio.value() else { return name.clone() };
-    let interval = match (compared.low.value(), compared.high.value()) {
-        (Some(low), Some(high)) => format!(" ({}–{})", ratio(low), ratio(high)),
-        _ => String::new(),
-    };
+    let interval = interval(compared).map(|interval| format!(" ({interval})")).unwrap_or_default();
     let more = compared.more_repeats.map(|more| format!(" ({more})"));
     format!("{name} {}{interval}{}", ratio(value), more.unwrap_or_default())
 }
@@ -195,10 +192,7 @@ fn compared_row(row: &ComparedRow, level: f64, details: bool) -> String {
         let (unit, show) = unit_of(compared);
         let (base, other) = (cell(&compared.base.median, "base", &show), cell(&compared.other.median, "other", &show));
         let ratio_cell = cell(&compared.ratio.ratio, "ratio", &ratio);
-        let interval = match (&compared.ratio.low, &compared.ratio.high) {
-            (Metric::Value(low), Metric::Value(high)) => format!("{}–{}", ratio(*low), ratio(*high)),
-            (low, _) => cell(low, "interval", &ratio),
-        };
+        let interval = interval(&compared.ratio).unwrap_or_else(|| cell(&compared.ratio.low, "interval", &ratio));
         grid.push(vec![
             format!("{}{}", compared.ratio.metric, if details && compared.ratio.headline { " *" } else { "" }),
             unit,

@@ -66,8 +66,8 @@ impl Footnotes {
     }
 
     fn note(&mut self, reason: &str, column: &str, row: &str) {
-        let rows = entry(&mut self.0, reason);
-        let columns = entry(rows, row);
+        let rows = entry(&mut self.0, reason.to_owned());
+        let columns = entry(rows, row.to_owned());
         if !columns.iter().any(|known| known == column) {
             columns.push(column.to_owned());
         }
@@ -94,20 +94,18 @@ fn without_count(reason: &str) -> &str {
 fn cells(rows: &RowsColumns) -> String {
     let mut groups: Vec<(&[String], Vec<&str>)> = Vec::new();
     for (row, columns) in rows {
-        match groups.iter_mut().find(|(known, _)| *known == columns.as_slice()) {
-            Some((_, names)) => names.push(row),
-            None => groups.push((columns, vec![row])),
-        }
+        entry(&mut groups, columns.as_slice()).push(row);
     }
     let group = |(columns, rows): &(&[String], Vec<&str>)| format!("{} of {}", columns.join(", "), rows.join(", "));
     groups.iter().map(group).collect::<Vec<_>>().join("; ")
 }
 
-fn entry<'a, T: Default>(list: &'a mut Vec<(String, T)>, key: &str) -> &'a mut T {
-    let index = list.iter().position(|(known, _)| known == key).unwrap_or_else(|| {
-        list.push((key.to_owned(), T::default()));
-        list.len() - 1
-    });
+/// The value of a key in a list that keeps the order in which its keys were added.
+pub fn entry<K: PartialEq, T: Default>(list: &mut Vec<(K, T)>, key: K) -> &mut T {
+    let index = list.iter().position(|(known, _)| *known == key).unwrap_or(list.len());
+    if index == list.len() {
+        list.push((key, T::default()));
+    }
     &mut list[index].1
 }
 

@@ -13,7 +13,7 @@ use super::columns::{self, Column, Pick};
 use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, verdict_word, written};
 use super::grid::Footnotes;
 use super::{GROWTH, PRICED_TITLE, TableOptions, name_cells, name_heads, row_name, tables};
-use crate::format::ratio;
+use crate::format::{interval, ratio};
 use crate::verdict::verdict_line;
 
 /// A run: its verdicts, its claims, trials that did not end as planned, and the main tables.
@@ -96,10 +96,6 @@ fn headline_rows(row: &ComparedRow) -> Vec<Vec<String>> {
     of_metric
         .map(|compared| {
             let (tested, (unit, show)) = (&compared.ratio, unit_of(compared));
-            let interval = match (tested.low.value(), tested.high.value()) {
-                (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
-                _ => "-".to_owned(),
-            };
             let strong = matches!(tested.change, Change::Better | Change::Worse | Change::Differs);
             let verdict = verdict_word(tested);
             vec![
@@ -110,7 +106,7 @@ fn headline_rows(row: &ComparedRow) -> Vec<Vec<String>> {
                 figure(&compared.base.median, &show),
                 figure(&compared.other.median, &show),
                 figure(&tested.ratio, &ratio),
-                interval,
+                interval(tested).unwrap_or_else(|| "-".to_owned()),
                 if strong { format!("**{verdict}**") } else { verdict },
             ]
         })

@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use rumba_engine_api::printable::on_a_line;
 use rumba_engine_api::units::counted;
 use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
+use rumba_results::distinct;
 use rumba_results::record::{OpStats, PhaseKind, Record, Status};
 use rumba_results::results::Results;
 use rumba_results::waits::waits_by_event;
 
+use super::grid::entry;
 use super::warnings::{Warnings, whom};
 use crate::format::significant;
 use crate::server::in_server;
@@ -33,23 +35,16 @@ pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report
 
 /// The server of each engine, if there are servers; versions and builds are part of the comparison.
 pub fn servers(results: &Results) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for trial in &results.trials {
-        let record = &trial.record;
-        if !in_server(record) {
-            continue;
-        }
+    let in_servers = results.trials.iter().map(|trial| &trial.record).filter(|record| in_server(record));
+    let lines = distinct(in_servers.map(|record| {
         let version = record.version.as_deref().unwrap_or("unknown version");
         let source = record.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
         let requested = record.plan.engine.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
         // An engine is the same in all tests of a suite.
         let (name, test) = (record.plan.engine.name.as_str(), record.plan.test.as_deref());
         let alone = test.and_then(|test| name.strip_suffix(test)?.strip_suffix('/')).unwrap_or(name);
-        let line = format!("  {alone}: {requested}{version}{source}");
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
+        format!("  {alone}: {requested}{version}{source}")
+    }));
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
 }
 
@@ -76,19 +71,19 @@ pub fn scaling(summary: &Summary) -> String {
     if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
 }
 
+/// A number of clients in words, and an engine.
+type ClientsEngine<'a> = (String, &'a str);
+
 /// The number of waits that are listed by name; the others are added up.
 const WAITS: usize = 5;
 
 /// Waits of clients in the loops by the engine's own names, over all repeats, the longest first.
 pub fn waits(results: &Results) -> String {
-    let mut all: Vec<((String, &str), Vec<&Record>)> = Vec::new();
+    let mut all: Vec<(ClientsEngine<'_>, Vec<&Record>)> = Vec::new();
     for trial in &results.trials {
         let plan = &trial.record.plan;
         let of = (plan.clients_in_words(), plan.engine.name.as_str());
-        match all.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, records)) => records.push(&trial.record),
-            None => all.push((of, vec![&trial.record])),
-        }
+        entry(&mut all, of).push(&trial.record);
     }
     let mut text = String::new();
     for ((clients, engine), records) in all {
@@ -128,24 +123,19 @@ pub fn symbols(summary: &Summary) -> String {
 
 /// The reasons for retried transactions in the loops, over all repeats, the most frequent first.
 pub fn conflicts(results: &Results) -> String {
-    let mut all: BTreeMap<(String, &str), BTreeMap<&str, u64>> = BTreeMap::new();
-    let mut order: Vec<(String, &str)> = Vec::new();
+    let mut all: Vec<(ClientsEngine<'_>, BTreeMap<&str, u64>)> = Vec::new();
     for trial in &results.trials {
         let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
-        let of = (plan.clients_in_words(), plan.engine.name.as_str());
         for (name, count) in loops.iter().flat_map(|loops| &loops.conflicts) {
-            if !order.contains(&of) {
-                order.push(of.clone());
-            }
-            *all.entry(of.clone()).or_default().entry(name).or_default() += count;
+            let of = (plan.clients_in_words(), plan.engine.name.as_str());
+            *entry(&mut all, of).entry(name).or_default() += count;
         }
     }
     let mut text = String::new();
-    for of in order {
-        let mut counts: Vec<(&str, u64)> = all.remove(&of).unwrap_or_default().into_iter().collect();
+    for ((clients, engine), counts) in all {
+        let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} × {name}")).collect();
-        let (clients, engine) = of;
         let _ = writeln!(text, "  {engine}, {clients}: {}", counts.join("; "));
     }
     if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
@@ -154,7 +144,7 @@ pub fn conflicts(results: &Results) -> String {
 /// Operations of the loops that are counted separately, over all repeats: rolled back on purpose, as the workload's
 /// specification requires, and given up. They are included in no rate and no cost.
 pub fn apart(results: &Results) -> String {
-    let mut all: Vec<((String, &str), [u64; 3])> = Vec::new();
+    let mut all: Vec<(ClientsEngine<'_>, [u64; 3])> = Vec::new();
     for trial in &results.trials {
         let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
         let Some(loops) = loops else { continue };
@@ -164,10 +154,8 @@ pub fn apart(results: &Results) -> String {
         // Completed operations that are not in `ops` were rolled back on purpose.
         let counts = [loops.ops, sum(|stats| stats.count).saturating_sub(loops.ops), sum(|stats| stats.errors)];
         let of = (plan.clients_in_words(), plan.engine.name.as_str());
-        match all.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, sums)) => sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count)),
-            None => all.push((of, counts)),
-        }
+        let sums = entry(&mut all, of);
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
     }
     let mut text = String::new();
     for ((clients, engine), [ops, undone, given_up]) in all {
@@ -206,16 +194,11 @@ fn unsound(summary: &Summary) -> String {
 
 /// Repeats whose measurement was suspended: they are listed by name, and the suspended part is in no figure above.
 fn suspended(summary: &Summary) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for row in &summary.rows {
-        for suspended in &row.suspended {
-            let clients = row.clients_in_words();
-            let line = format!("  {}, {clients}: repeat {}: {}\n", row.engine, suspended.repeat, suspended.reason);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-    }
+    let of_rows = summary.rows.iter().flat_map(|row| row.suspended.iter().map(move |suspended| (row, suspended)));
+    let lines = distinct(of_rows.map(|(row, suspended)| {
+        let clients = row.clients_in_words();
+        format!("  {}, {clients}: repeat {}: {}\n", row.engine, suspended.repeat, suspended.reason)
+    }));
     let heading = "\nSuspended while they were measured, and in no figure, verdict or claim\n";
     if lines.is_empty() { String::new() } else { format!("{heading}{}", lines.concat()) }
 }
@@ -249,10 +232,7 @@ pub fn failures(title: &str, unfinished: &[Unfinished]) -> String {
 pub fn ended_lines(unfinished: &[Unfinished]) -> Vec<String> {
     let mut alike: Vec<(&Status, Vec<&TrialName>)> = Vec::new();
     for Unfinished { name, status, .. } in unfinished {
-        match alike.iter_mut().find(|(of, _)| *of == status) {
-            Some((_, names)) => names.push(name),
-            None => alike.push((status, vec![name])),
-        }
+        entry(&mut alike, status).push(name);
     }
     alike.into_iter().map(|(status, names)| format!("{}: {}", trial_names(&names), ending(status))).collect()
 }

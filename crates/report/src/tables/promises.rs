@@ -1,6 +1,7 @@
 //! Transaction guarantees and how they were kept: a row for each engine with its durability, over its repeats.
 
 use rumba_engine_api::acid::{Outcome, Promise, Recovery};
+use rumba_results::distinct;
 use rumba_results::record::{PhaseRecord, Record};
 use rumba_results::results::Results;
 
@@ -81,13 +82,8 @@ fn engines(results: &Results) -> Vec<AcidRow<'_>> {
 pub fn promises(results: &Results) -> String {
     let engines = engines(results);
     let Some(first) = engines.first() else { return String::new() };
-    let named: Vec<&Promise> = first.records.iter().flat_map(|record| record.promises()).collect();
-    let mut shorts: Vec<(&str, &str)> = Vec::new();
-    for promise in &named {
-        if !shorts.iter().any(|(short, _)| *short == promise.short) {
-            shorts.push((&promise.short, &promise.name));
-        }
-    }
+    let named = first.records.iter().flat_map(|record| record.promises());
+    let shorts = distinct(named.map(|promise| (promise.short.as_str(), promise.name.as_str())));
     let several = engines.iter().any(|kept| kept.clients != first.clients);
     let heads = shorts.iter().map(|(short, _)| (*short).to_owned()).chain(AFTER_KILL.map(str::to_owned));
     let heads = heads.chain(several.then(|| "clients".to_owned())).chain(["engine".to_owned()]);

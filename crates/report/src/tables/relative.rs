@@ -2,16 +2,17 @@
 
 use rumba_results::comparability::Unequal;
 use rumba_results::comparison::{PhaseFigures, Summary};
+use rumba_results::distinct;
 use rumba_results::metric::Metric;
-use rumba_results::ratio::{Change, MAIN_SHARE, Ratio};
+use rumba_results::ratio::{Change, MAIN_SHARE};
 use rumba_results::starts::Scope;
 
 use super::columns::{self, Column, Source};
 use super::comparison::is_decided;
-use super::grid::{Footnotes, Grid};
+use super::grid::{Footnotes, Grid, entry};
 use super::suite::group_lines;
 use super::{name_cells, name_heads, row_name};
-use crate::format::{RESOLUTION, ratio};
+use crate::format::{RESOLUTION, interval, ratio};
 
 const THIS_LOAD: &str = "  all of this holds for this load only: the repeats are starts of one load; repeats_from = \"load\" asks others too\n";
 const LEGEND: &str =
@@ -65,7 +66,7 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         };
         grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &[row.clients])).collect());
         let intervals: Vec<String> =
-            columns.iter().map(|column| tested(column).map_or_else(String::new, interval)).collect();
+            columns.iter().map(|column| tested(column).and_then(interval).unwrap_or_default()).collect();
         if intervals.iter().any(|interval| !interval.is_empty()) {
             grid.push(intervals.into_iter().chain(name_heads(summary).iter().map(|_| String::new())).collect());
         }
@@ -123,29 +124,20 @@ fn rare() -> Metric {
 fn withheld(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
-    let mut lines: Vec<String> = Vec::new();
-    for ratio in ratios.filter(|ratio| ratio.headline) {
+    let lines = ratios.filter(|ratio| ratio.headline).filter_map(|ratio| {
         let is_of_repeats = |why: &&String| why.starts_with("of the base, ") || why.starts_with("of the other, ");
-        let Some(why) = ratio.lacking.as_ref().filter(|why| !is_of_repeats(why)) else { continue };
+        let why = ratio.lacking.as_ref().filter(|why| !is_of_repeats(why))?;
         let word = if ratio.change == Change::Void { "void" } else { "undecided" };
-        let line = format!("  {word} because {why}\n");
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines.concat()
+        Some(format!("  {word} because {why}\n"))
+    });
+    distinct(lines).concat()
 }
 
 /// Engines without a verdict because a repeat's data failed its verification.
 fn left_undecided(summary: &Summary, baseline: &str) -> String {
     let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
-    let mut reasons: Vec<&str> = Vec::new();
-    for why in against.into_iter().flat_map(|relative| &relative.rows).filter_map(|row| row.unsound.as_deref()) {
-        if !reasons.contains(&why) {
-            reasons.push(why);
-        }
-    }
-    reasons.into_iter().map(|why| format!("  undecided because {why}\n")).collect()
+    let reasons = against.into_iter().flat_map(|relative| &relative.rows).filter_map(|row| row.unsound.as_deref());
+    distinct(reasons).into_iter().map(|why| format!("  undecided because {why}\n")).collect()
 }
 
 /// Conditions in which engines differ from the baseline, a line for each kind of difference.
@@ -155,10 +147,9 @@ fn not_alike(summary: &Summary, baseline: &str) -> String {
     for against in against.into_iter().flat_map(|relative| &relative.rows) {
         let Some(row) = summary.row(&against.engine, against.clients) else { continue };
         for words in against.comparability.iter().map(Unequal::words) {
-            match reported.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, engines)) if engines.contains(&row.engine_alone()) => {}
-                Some((_, engines)) => engines.push(row.engine_alone()),
-                None => reported.push((words, vec![row.engine_alone()])),
+            let engines = entry(&mut reported, words);
+            if !engines.contains(&row.engine_alone()) {
+                engines.push(row.engine_alone());
             }
         }
     }
@@ -166,13 +157,6 @@ fn not_alike(summary: &Summary, baseline: &str) -> String {
         format!("  not alike with {baseline}, {words}: {}\n", engines.join(", "))
     };
     reported.into_iter().map(line).collect()
-}
-
-fn interval(tested: &Ratio) -> String {
-    match (tested.low.value(), tested.high.value()) {
-        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
-        _ => String::new(),
-    }
 }
 
 fn ratio_to(base: Option<&PhaseFigures>, figures: &PhaseFigures, column: &Column) -> Metric {
