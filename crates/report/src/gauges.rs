@@ -164,17 +164,14 @@ mod tests {
 
     use rumba_engine_api::engine::Gauge;
     use rumba_results::engine_samples::EngineSample;
+    use rumba_results::samples;
 
     use super::*;
 
     fn phase(phase: PhaseKind, start_s: f64, counters: &[(&str, f64)]) -> PhaseRecord {
-        let counters: Vec<Gauge> = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
-        let plain = serde_json::json!({
-            "phase": phase.to_string(), "start_s": start_s, "seconds": 10.0, "complete": true, "ops": 1, "op_types": {},
-            "spent": rumba_results::record::Spent::default(), "debt_start": [],
-            "debt_end": [Gauge::new("dirty_pages", start_s)], "counters": counters,
-        });
-        serde_json::from_value(plain).unwrap()
+        let counters = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
+        let debt_end = vec![Gauge::new("dirty_pages", start_s)];
+        PhaseRecord { start_s, counters, debt_end, ..samples::phase(phase, 10.0) }
     }
 
     fn look(at_s: f64, hits: f64, size_bytes: Option<f64>) -> EngineSample {

@@ -395,24 +395,3 @@ fn censored(record: &Record) -> BTreeMap<&str, u64> {
 fn not_ended(run: &PhaseRecord, op: &OpStats) -> u64 {
     op.open + run.backlog.as_ref().map_or(0, |backlog| backlog.not_begun)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn template_has_one_placeholder_each_for_data_and_title() {
-        assert_eq!(TEMPLATE.matches(DATA).count(), 1);
-        assert_eq!(TEMPLATE.matches(TITLE).count(), 1);
-    }
-
-    #[test]
-    fn no_name_can_end_the_data_island() {
-        let hostile = serde_json::to_string("</script><script>alert(1)</script><!--").unwrap_or_default();
-        assert!(!escape_island(&hostile).contains('<'));
-        assert_eq!(
-            serde_json::from_str::<String>(&escape_island(&hostile)).ok(),
-            serde_json::from_str::<String>(&hostile).ok()
-        );
-    }
-}

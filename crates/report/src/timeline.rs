@@ -243,27 +243,15 @@ pub fn round(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rumba_results::record::Spent;
+    use rumba_results::samples;
 
     use super::*;
 
     fn intervals(phase: PhaseKind, count: u64, start_s: f64) -> Vec<Interval> {
         let interval = |second| Interval {
-            start_s: start_s + second as f64,
-            seconds: 1.0,
-            phase,
             ops: 1000 + second % 7,
-            errors: 0,
-            retries: 0,
-            statements: None,
-            counts: BTreeMap::new(),
-            counted: BTreeMap::new(),
-            p50_ms: Metric::Value(0.5),
             p99_ms: Metric::Value(1.0),
-            max_ms: Metric::Value(2.0),
-            suspended_s: 0.0,
-            active_clients: None,
-            spent: Spent::default(),
+            ..samples::interval(phase, start_s + second as f64)
         };
         (0..count).map(interval).collect()
     }

@@ -45,15 +45,13 @@ fn gauge(gauges: &[Gauge], name: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rumba_results::samples;
+
     use super::*;
 
     fn phase(phase: PhaseKind, ops: u64, counters: &[(&str, f64)]) -> PhaseRecord {
-        let counters: Vec<Gauge> = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
-        let plain = serde_json::json!({
-            "phase": phase.to_string(), "start_s": 0.0, "seconds": 1.0, "complete": true, "ops": ops, "op_types": {},
-            "spent": rumba_results::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": counters,
-        });
-        serde_json::from_value(plain).unwrap()
+        let counters = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
+        PhaseRecord { ops, counters, ..samples::phase(phase, 1.0) }
     }
 
     #[test]

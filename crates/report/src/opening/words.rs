@@ -97,11 +97,4 @@ mod tests {
         assert_eq!(said(0.5), "writes 1/2 as much per operation as innodb");
         assert_eq!(said(1.0 / 28.2), "writes 1/28 as much per operation as innodb");
     }
-
-    #[test]
-    fn a_percentile_is_longer_or_shorter() {
-        let said = |over| predicate("get_node.p99_ms", over, "innodb");
-        assert_eq!(said(20.7), "has 20.7 times as long a p99 of get_node as innodb");
-        assert_eq!(said(0.8), "has a 20% shorter p99 of get_node than innodb");
-    }
 }

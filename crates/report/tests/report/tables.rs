@@ -3,9 +3,7 @@
 use crate::support::compare::{compare, summarise};
 use crate::support::ladder::suite;
 use crate::support::proof::proof;
-use crate::support::synthetic::{
-    BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, in_turns, results, sample, servers,
-};
+use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, in_turns, results, sample, servers};
 use rumba_report::{TableOptions, comparison_table, html, json, opening, report_csv, tables};
 use rumba_results::metric::Metric;
 use rumba_results::record::{PhaseKind, Status, Suspension, TrialPart};
@@ -58,20 +56,6 @@ fn what_a_kill_left_has_a_row_for_each_durability() {
     assert_eq!(rows[3], cells("none", "800", "4", "rocksdb.none"));
 }
 
-/// Its transactions are tested for conflicts, although rumba never kills it.
-#[test]
-fn existing_server_guarantees_show_durability_as_unknown() {
-    let mut results = proof();
-    for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
-        record.plan.engine.server = Some("mysql://me@host/lab".to_owned());
-        record.phases.retain(|phase| phase.phase != PhaseKind::Recovery);
-    }
-    let text = printed(&results);
-    let (_, of_promises) = text.split_once("and acknowledged transactions after a kill\n").unwrap();
-    let row: Vec<&str> = of_promises.lines().nth(1).unwrap().split_whitespace().collect();
-    assert_eq!(row, ["non-repeatable", "not", "known", "-", "-", "-", "-", "rocksdb.sync"]);
-}
-
 /// Results whose repeats of each engine started from one load.
 fn many_starts() -> Results {
     let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
@@ -112,34 +96,6 @@ fn scope_of_verdicts_is_reported_in_every_view() {
     assert!(text.contains("\nmedians of 4 repeats from 1 to 2 loads of each engine\n"), "{text}");
 }
 
-#[test]
-fn shared_change_of_repeats_is_explained_from_three_repeats_on() {
-    let of = |repeats| printed(&results(&[BTREE], Plan { repeats, loop_s: 20, ..SHORT }));
-    assert!(!of(2).contains("Change over the loops"), "two have no interval");
-    let reported = of(3);
-    let (_, table) = reported.split_once("\nChange over the loops that the repeats share").unwrap();
-    let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["tps", "wkb/t", "engine"]);
-    assert!(lines[2].ends_with("steady  wiredtiger.snappy"), "{}", lines[2]);
-    assert!(lines[3].starts_with("  steady: all of the interval lies within 10%"), "{}", lines[3]);
-}
-
-#[test]
-fn undecided_steadiness_is_a_note_in_tables_json_and_page() {
-    let reported = results(&[LSM], SHORT);
-    let summary = summarise(&reported);
-    let why = "rocksdb.none, 16 clients, repeat 1: whether the loops were steady (within 10%) is undecided: KB written";
-    let all = tables(&reported, &summary, &TableOptions::default().with_all_warnings(true));
-    assert!(all.contains(&format!("    steadiness-undecided\n      {why}")), "{all}");
-    let worst = printed(&reported);
-    assert!(!worst.contains("steadiness-undecided") && worst.contains(" more: rumba report DIR --warnings"), "{worst}");
-    let json = json(&reported, &summary, None);
-    assert!(json["trials"][0]["warnings"].to_string().contains("steadiness-undecided"), "{json}");
-    assert!(html(&reported, &summary).contains("steadiness-undecided"));
-    let steady = results(&[COPY_ON_WRITE], Plan { loop_s: 120, ..SHORT });
-    assert!(!html(&steady, &summarise(&steady)).contains("steadiness-undecided"));
-}
-
 /// It appeared under the first repeat's name, in tables and among that trial's warnings.
 #[test]
 fn what_all_repeats_share_is_said_of_no_single_one() {
@@ -162,14 +118,6 @@ fn what_all_repeats_share_is_said_of_no_single_one() {
     assert_eq!(of_trials.filter(is_it).count(), 0, "{}", json["trials"]);
     let remark = json["summary"]["remarks"].as_array().unwrap().iter().find(is_it).unwrap();
     assert!(remark["trial"].is_null() && remark["repeat"].is_null() && remark["engine"] == "lmdb", "{remark}");
-}
-
-#[test]
-fn error_rates_of_verdicts_are_printed_below_the_ratios() {
-    let reported = "each of these verdicts, about headlines, errs in at most 5% of cases; verdicts about other metrics";
-    assert!(printed(&sample()).contains(reported));
-    let alone = results(&[LSM], Plan { repeats: 4, ..SHORT });
-    assert!(!printed(&alone).contains(reported), "where there is no verdict there is no rate");
 }
 
 #[test]
@@ -201,24 +149,6 @@ fn servers_show_their_cpu_and_their_clients_apart() {
 }
 
 #[test]
-fn embedded_engines_alone_have_no_columns_of_a_server() {
-    let text = printed(&sample());
-    assert!(!text.contains("scpu") && !text.contains("Servers"), "{text}");
-}
-
-#[test]
-fn a_server_out_of_sight_says_why_its_cpu_is_not_known() {
-    let mut results = results(&[SERVER_BTREE], SHORT);
-    let reason = "the server runs on another host, or its process is not known: its counters cannot be read";
-    for phase in &mut results.trials[0].record.phases {
-        phase.metrics.server_cpu_us_per_op = Metric::absent(reason);
-        phase.metrics.cpu_us_per_op = Metric::absent(reason);
-    }
-    let text = printed(&results);
-    assert!(text.contains(&format!("  - Mcpu/t, scpu of innodb: {reason}\n")), "{text}");
-}
-
-#[test]
 fn absent_values_are_dashes_with_each_reason_once() {
     let mut results = results(&[LSM, BTREE], SHORT);
     for trial in &mut results.trials {
@@ -243,17 +173,6 @@ fn absent_values_are_dashes_with_each_reason_once() {
     let text = printed(&results);
     insta::assert_snapshot!(text);
     assert!(!text.contains("0.00"), "an absent value was printed as zero");
-}
-
-#[test]
-fn a_percentile_without_samples_is_a_dash() {
-    let mut results = results(&[LSM], SHORT);
-    for phase in &mut results.trials[0].record.phases {
-        if let Some(op) = phase.op_types.get_mut("update_node") {
-            op.response.p99_ms = Metric::absent("fewer than 1000 operations");
-        }
-    }
-    assert!(printed(&results).contains("  - un of rocksdb.none: fewer than 1000 operations\n"));
 }
 
 #[test]
@@ -405,20 +324,6 @@ fn load_shared_by_several_client_counts_is_shown_once() {
 }
 
 #[test]
-fn main_operations_get_columns_named_by_their_workload() {
-    let mut results = results(&[LSM], SHORT);
-    let heads = |text: &str| -> Vec<String> {
-        let head = text.lines().find(|line| line.trim_start().starts_with("tps")).unwrap();
-        head.split_whitespace().take(6).map(str::to_owned).collect()
-    };
-    assert_eq!(heads(&printed(&results)), ["tps", "un", "gn", "ul", "gl", "Mcpu/t"]);
-    for op in results.trials[0].record.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut()) {
-        op.short = None;
-    }
-    assert_eq!(heads(&printed(&results))[..2], ["tps", "Mcpu/t"]);
-}
-
-#[test]
 fn the_null_engine_and_broken_data_win_nothing() {
     let mut null = LSM;
     (null.name, null.engine, null.ops_per_s) = ("null", "null", 9e5);
@@ -507,14 +412,6 @@ fn comparison_shows_headlines_and_details_on_request() {
     let rate = "have a false discovery rate of 5% together";
     assert!(detailed.contains(&format!("{rate}, of runs that take turns.\n")), "{detailed}");
     assert!(comparison_table(&turns, true).contains(&format!("{rate}.\n")));
-}
-
-#[test]
-fn one_repeat_has_no_interval_and_is_single_run() {
-    let base = results(&[LSM], SHORT);
-    let text = comparison_table(&compare(&base, &base), true);
-    assert!(text.contains("no interval with one repeat"), "{text}");
-    assert!(text.contains("single run") && !text.contains("undecided"), "{text}");
 }
 
 #[test]

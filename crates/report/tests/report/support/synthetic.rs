@@ -192,8 +192,6 @@ pub fn results(shapes: &[Shape], plan: Plan) -> Results {
         experiment: "name = \"synthetic-sample\"\n[workload.linkbench]\nprofile = \"2017\"\nmaxid1 = 1_400_000\n"
             .to_owned(),
         started: "2024-01-01T12:00:00Z".to_owned(),
-        rumba: "0.1.0".to_owned(),
-        build: None,
         conditions: text(&[
             ("synthetic", "yes: these figures are made up"),
             ("cpu", "an imagined processor, 4 cores"),
@@ -201,14 +199,12 @@ pub fn results(shapes: &[Shape], plan: Plan) -> Results {
             ("filesystem", "ext4"),
             ("governor", "performance"),
         ]),
-        claims: Vec::new(),
         warnings: vec![Warning::new(
             "turbo-on",
             "the processor's boost is on: clock speeds differ between trials",
             "switch it off for the time of the experiment",
         )],
-        trials,
-        missing: Vec::new(),
+        ..samples::results(trials)
     }
 }
 
@@ -340,21 +336,12 @@ fn interval(s: &Shape, phase: PhaseKind, start_s: f64, second: u64, random: &mut
     let p99 = s.p99_ms * noise() * if stalled { 14.0 } else { 1.0 };
     let timed = |ms: f64| if running { Metric::from(ms) } else { Metric::absent("no operations") };
     Interval {
-        start_s,
-        seconds: 1.0,
-        phase,
         ops: ops as u64,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: BTreeMap::new(),
-        counted: BTreeMap::new(),
         p50_ms: timed(p99 / 5.0),
         p99_ms: timed(p99),
         max_ms: timed(p99 * 6.0),
-        suspended_s: 0.0,
-        active_clients: None,
         spent: spent(s, reads, written, cpu),
+        ..samples::interval(phase, start_s)
     }
 }
 
@@ -442,24 +429,14 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     let debt =
         |bytes: f64| vec![Gauge::new("pending_compaction_bytes", bytes), Gauge::new("host_dirty_bytes", bytes / 4.0)];
     PhaseRecord {
-        phase: kind,
         start_s,
-        seconds,
-        backlog: None,
-        complete: true,
-        suspended: None,
         ops,
         op_types: if running { op_types(s, ops) } else { BTreeMap::new() },
-        conflicts: BTreeMap::new(),
-        counted: BTreeMap::new(),
         metrics,
         spent: in_all,
         debt_start: if s.debt_kb_per_op > 0.0 { debt(1e6) } else { Vec::new() },
         debt_end: if s.debt_kb_per_op > 0.0 { debt(2e8) } else { Vec::new() },
-        counters: Vec::new(),
-        checks: Vec::new(),
-        promises: Vec::new(),
-        recovery: None,
+        ..samples::phase(kind, seconds)
     }
 }
 
@@ -486,19 +463,14 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             (percentile, at(percentile))
         });
         let stats = OpStats {
-            rate: None,
-            limit: None,
             short: SHORT.iter().find(|(op, _)| *op == name).map(|(_, short)| short.clone()),
             count: (ops as f64 * share) as u64,
-            errors: 0,
             retries: (ops as f64 * share / 9000.0) as u64,
             rows: (ops as f64 * share) as u64,
-            statements: None,
             service: percentiles(0.96),
             response: percentiles(1.0),
-            ended_late: 0,
-            open: 0,
             spectrum: spectrum.collect(),
+            ..OpStats::default()
         };
         (name.to_owned(), stats)
     });
