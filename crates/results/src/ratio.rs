@@ -157,13 +157,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_repeats_are_counted_in_words() {
-        assert_eq!(more_repeats(Some(1)).as_deref(), Some("1 more repeat of each would probably decide"));
-        assert_eq!(more_repeats(Some(20)).as_deref(), Some("20 more repeats of each would probably decide"));
-        assert_eq!(more_repeats(None), None);
-    }
-
-    #[test]
     fn many_verdicts_say_how_often_one_of_them_is_wrong() {
         let sentence = |verdicts| VerdictCount::of(verdicts).sentence();
         assert_eq!((sentence(0), sentence(1)), (None, None));

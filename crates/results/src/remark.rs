@@ -54,24 +54,3 @@ pub struct Remark {
     #[serde(flatten)]
     pub warning: Warning,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn remark_on_repeats_names_no_trial_and_trial_remark_is_stable() {
-        let name = TrialName { trial: 7, engine: "a".to_owned(), clients: 8, repeat: 2 };
-        let of_trial = Remark { about: name.into(), warning: Warning::new("unsteady", "seen", "do") };
-        let of_repeats = Remark { about: About::repeats("a", 8), ..of_trial.clone() };
-        let json = |remark: &Remark| serde_json::to_value(remark).unwrap();
-        let (one, all) = (json(&of_trial), json(&of_repeats));
-        assert_eq!(
-            (&one["trial"], &one["engine"], &one["clients"], &one["repeat"]),
-            (&7.into(), &"a".into(), &8.into(), &2.into())
-        );
-        assert!(all["trial"].is_null() && all["repeat"].is_null() && all["code"] == "unsteady", "{all}");
-        assert_eq!(serde_json::from_value::<Remark>(one).unwrap(), of_trial);
-        assert_eq!(serde_json::from_value::<Remark>(all).unwrap(), of_repeats);
-    }
-}

@@ -80,52 +80,37 @@ impl Starts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scope, Starts};
-
-    fn words(sides: &[(u32, u32)]) -> String {
-        Starts::words(
-            &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: None }).collect::<Vec<_>>(),
-        )
-    }
+    use super::Scope::{Loads, ThisLoad};
+    use super::Starts;
 
     #[test]
-    fn one_load_is_distinguished_from_many() {
-        assert_eq!(words(&[(4, 1)]), " from one load");
-        assert_eq!(words(&[(4, 1), (3, 1)]), " from one load of each");
-        assert_eq!(words(&[(4, 4), (3, 3)]), ", each from its own load");
-        assert_eq!(words(&[(4, 1), (4, 4)]), " from 1 and 4 loads");
-        assert_eq!(words(&[(4, 2)]), " from 2 loads");
+    fn loads_behind_the_repeats_are_named_and_limit_the_scope() {
+        for (sides, words, scope) in [
+            (&[(4, 1)][..], " from one load", ThisLoad),
+            (&[(4, 1), (3, 1)], " from one load of each", ThisLoad),
+            (&[(4, 4), (3, 3)], ", each from its own load", Loads),
+            // One such side is enough.
+            (&[(4, 1), (4, 4)], " from 1 and 4 loads", ThisLoad),
+            // A load that was made again on resume does not make four.
+            (&[(4, 2)], " from 2 loads", ThisLoad),
+            // One repeat has no verdict, but a side with many is generalised.
+            (&[(1, 1), (1, 1)], "", Loads),
+            (&[(4, 1), (1, 1)], " from one load of each", ThisLoad),
+            (&[(4, 0)], "", Loads),
+        ] {
+            let starts = sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: None });
+            let starts: Vec<Starts> = starts.collect();
+            assert_eq!((Starts::words(&starts).as_str(), Starts::scope(&starts)), (words, scope), "{sides:?}");
+        }
     }
 
     #[test]
     fn p_values_of_a_run_that_may_stop_early_are_multiplied() {
-        let factor = |at_most: &[Option<u32>]| {
-            Starts::looks_factor(
-                &at_most.iter().map(|&at_most| Starts { at_most, ..Starts::default() }).collect::<Vec<_>>(),
-            )
+        let factor = |at_most: [Option<u32>; 2]| {
+            Starts::looks_factor(&at_most.map(|at_most| Starts { at_most, ..Starts::default() }))
         };
-        assert_eq!((factor(&[None, None]), factor(&[Some(5), Some(5)])), (1.0, 1.0));
-        assert!((factor(&[Some(20), Some(20)]) - 5.3).abs() < 0.01, "{}", factor(&[Some(20), Some(20)]));
-        assert_eq!(factor(&[None, Some(20)]), factor(&[Some(20), Some(20)]), "one such side is enough");
-    }
-
-    #[test]
-    fn a_verdict_over_starts_of_one_load_holds_for_this_load_only() {
-        let scope = |sides: &[(u32, u32)]| {
-            Starts::scope(
-                &sides.iter().map(|&(repeats, loads)| Starts { repeats, loads, at_most: None }).collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(scope(&[(4, 4), (4, 4)]), Scope::Loads);
-        assert_eq!(scope(&[(4, 1), (4, 4)]), Scope::ThisLoad, "one such side is enough");
-        assert_eq!(scope(&[(4, 2)]), Scope::ThisLoad, "a load that was made again on resume does not make four");
-        assert_eq!(scope(&[(1, 1), (1, 1)]), Scope::Loads, "one repeat has no verdict");
-    }
-
-    #[test]
-    fn single_repeat_or_unknown_loads_add_no_scope_note() {
-        assert_eq!(words(&[(1, 1), (1, 1)]), "");
-        assert_eq!(words(&[(4, 0)]), "");
-        assert_eq!(words(&[(4, 1), (1, 1)]), " from one load of each", "the side of many is generalised");
+        assert_eq!((factor([None, None]), factor([Some(5), Some(5)])), (1.0, 1.0));
+        assert!((factor([Some(20), Some(20)]) - 5.3).abs() < 0.01, "{}", factor([Some(20), Some(20)]));
+        assert_eq!(factor([None, Some(20)]), factor([Some(20), Some(20)]), "one such side is enough");
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rumba_lab::store;
+use rumba_results::distinct;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -33,14 +34,9 @@ pub struct Note {
 impl Note {
     /// Tags are separated by spaces or commas, without duplicates.
     pub fn new(tags: &str, text: &str) -> Self {
-        let mut seen: Vec<String> = Vec::new();
-        for tag in tags.split([',', ' ', '\n', '\t']).map(|tag| tag.trim_start_matches('#')) {
-            let tag: String = tag.to_lowercase().chars().take(LONGEST_TAG).collect();
-            if !tag.is_empty() && !seen.contains(&tag) {
-                seen.push(tag);
-            }
-        }
-        Self { tags: seen, note: text.trim().chars().take(LONGEST_TEXT).collect() }
+        let tags = tags.split([',', ' ', '\n', '\t']).map(|tag| tag.trim_start_matches('#').to_lowercase());
+        let tags = tags.map(|tag| tag.chars().take(LONGEST_TAG).collect::<String>()).filter(|tag| !tag.is_empty());
+        Self { tags: distinct(tags), note: text.trim().chars().take(LONGEST_TEXT).collect() }
     }
 
     fn is_empty(&self) -> bool {
