@@ -138,7 +138,7 @@ impl PhaseFigures {
 }
 
 /// One engine with one number of clients, with all its repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The engine's name in the experiment: `rocksdb.zstd`; followed by the test of a suite: `innodb/point-query`.
     pub engine: String,

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A phase of a trial, by its name in records: `load`, `loop 1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PhaseKind {
     /// The instance is created and opened.
+    #[default]
     Provision,
     /// Writes rows and builds indexes.
     Load,

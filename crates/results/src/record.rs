@@ -112,7 +112,7 @@ pub struct Backlog {
 }
 
 /// One interval of one phase: a second unless `run.interval` says otherwise, or less at a phase's end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Start, seconds since the trial's start.
     pub start_s: f64,
@@ -152,7 +152,7 @@ pub struct Interval {
 }
 
 /// The results of one phase: its operations, their cost, and the engine's deferred work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
     /// The phase: `load`, `loop 2`; `loops` is all of them together.
     pub phase: PhaseKind,
@@ -377,7 +377,7 @@ fn is_one(number: &u32) -> bool {
 }
 
 /// `[run]` for one trial, with its defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPlan {
     /// Parallel loaders.
     pub load_clients: u32,

@@ -13,7 +13,7 @@ use crate::record::{Interval, Record};
 use crate::warning::Warning;
 
 /// An experiment and its trials.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
     /// The experiment's name.
     pub name: String,

@@ -354,18 +354,4 @@ mod tests {
         other.conditions.insert("device".to_owned(), "/dev/sda1: ext4".to_owned());
         assert_eq!(compare(&base, &other).conditions.len(), 1);
     }
-
-    /// An experiment's cache setting has no effect on an existing server, so it must not be named as a cause.
-    #[test]
-    fn the_cache_of_an_existing_server_is_no_suspect() {
-        let of = |server: &str, cache| {
-            let mut results = runs(&[100.0, 101.0, 99.0, 100.0]);
-            for engine in results.trials.iter_mut().map(|trial| &mut trial.record.plan.engine) {
-                (engine.server, engine.cache) = (Some(server.to_owned()), cache);
-            }
-            results
-        };
-        let suspects = |server: &str| compare(&of(server, 1 << 20), &of(server, 1 << 30)).conditions.len();
-        assert_eq!((suspects("mariadb@10.11"), suspects("mysql://me@host/db")), (1, 0));
-    }
 }

@@ -418,14 +418,6 @@ mod tests {
     }
 
     #[test]
-    fn one_absent_part_makes_the_sum_absent_with_its_reason() {
-        let mut record = record("a", 8, 1);
-        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
-        drain.spent.device_write_bytes = Metric::absent("tmpfs has no device");
-        assert_eq!(charged_wkb(&record), Metric::absent("tmpfs has no device"));
-    }
-
-    #[test]
     fn the_settle_is_charged_to_the_rows_and_bytes_of_the_load() {
         let mut record = record("a", 8, 1);
         let mut load = phase(PhaseKind::Load, 10.0, 100, 1024.0 * 10.0);

@@ -253,22 +253,23 @@ mod tests {
         assert_eq!(reported(&old, &new), ["a: data_checksums: off | on"], "what one of them lacks is its release's");
     }
 
-    /// An experiment's durability does not reach an existing server, unless its clients request it.
+    /// An experiment's cache does not reach an existing server, nor does its durability unless its clients request it.
     #[test]
     fn existing_server_durability_is_reported_if_clients_request_it() {
         let changed = |server: &str, clients_request_durability: bool| {
-            let of = |durability: Durability| {
+            let of = |durability: Durability, cache: u64| {
                 run(&["a"], |record| {
                     let facts = EngineFacts::new(Family::KeyValue, Form::Server);
                     record.plan.facts = Some(EngineFacts { clients_request_durability, ..facts });
-                    (record.plan.engine.server, record.plan.engine.durability) = (Some(server.to_owned()), durability);
+                    let engine = &mut record.plan.engine;
+                    (engine.server, engine.durability, engine.cache) = (Some(server.to_owned()), durability, cache);
                 })
             };
-            reported(&of(Durability::NoSync), &of(Durability::Sync))
+            reported(&of(Durability::NoSync, 1 << 20), &of(Durability::Sync, 1 << 21))
         };
-        let change = ["a: durability: no-sync | sync"];
-        assert_eq!(changed("mariadb@10.11", false), change);
-        assert_eq!(changed("mongodb://host/lab", true), change);
+        let durability = "a: durability: no-sync | sync";
+        assert_eq!(changed("mariadb@10.11", false), ["a: cache: 1.00 MiB | 2.00 MiB", durability]);
+        assert_eq!(changed("mongodb://host/lab", true), [durability]);
         assert_eq!(changed("mysql://me@host/lab", false), [""; 0]);
     }
 

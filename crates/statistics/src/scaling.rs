@@ -121,15 +121,8 @@ mod tests {
         let service = BTreeMap::from([("mean_ms".to_owned(), figure(1.0))]);
         let op = OpFigures { count: figure(100.0), service, ..OpFigures::default() };
         Row {
-            assertions: None,
-            same_as: Vec::new(),
             engine: "a".to_owned(),
-            test: None,
-            registered: "a".to_owned(),
-            facts: None,
             clients,
-            client_steps: None,
-            load: None,
             run: Some(PhaseFigures {
                 trials: vec![clients],
                 repeats: vec![1],
@@ -137,12 +130,8 @@ mod tests {
                 op_types: BTreeMap::from([("get".to_owned(), op)]),
                 ..PhaseFigures::default()
             }),
-            broken: Vec::new(),
-            unsound: Vec::new(),
-            left_out: Vec::new(),
-            suspended: Vec::new(),
             loads: 1,
-            at_most_repeats: None,
+            ..Row::default()
         }
     }
 

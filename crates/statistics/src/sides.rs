@@ -58,15 +58,12 @@ fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Res
     Results {
         name: format!("{}: {}", results.name, engines.join(", ")),
         source: results.source.clone(),
-        experiment: String::new(),
         started: results.started.clone(),
         rumba: results.rumba.clone(),
         build: results.build.clone(),
         conditions: results.conditions.clone(),
-        warnings: Vec::new(),
-        claims: Vec::new(),
         trials: pairs.iter().flat_map(renamed).collect(),
-        missing: Vec::new(),
+        ..Results::default()
     }
 }
 

@@ -6,7 +6,6 @@ use rumba_report::{
     TableOptions, comparison_csv, comparison_json, comparison_markdown, history_csv, history_markdown, history_table,
     json, markdown, report_csv,
 };
-use rumba_results::metric::Metric;
 use rumba_results::record::{PhaseKind, Status};
 
 use crate::support::compare::{Gate, Run, compare, history, last_step, summarise};

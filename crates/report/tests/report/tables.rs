@@ -35,15 +35,6 @@ fn suite_begins_with_its_range_and_the_costs_of_slower_tests() {
 }
 
 #[test]
-fn the_heading_says_the_fewest_and_the_most_repeats() {
-    let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
-    assert!(printed(&results).contains("\nmedians of 2 repeats, each from its own load\n"));
-    results.trials.pop();
-    let text = printed(&results);
-    assert!(text.contains("\nmedians of 1 to 2 repeats, each from its own load\n"), "{text}");
-}
-
-#[test]
 fn what_a_kill_left_has_a_row_for_each_durability() {
     let text = printed(&proof());
     let (_, of_promises) = text.split_once("and acknowledged transactions after a kill\n").unwrap();
@@ -338,19 +329,6 @@ fn the_null_engine_and_broken_data_win_nothing() {
     assert!(verdict.contains("left out: rocksdb.broken failed its verification"), "{verdict}");
     assert!(text.contains("Relative to rocksdb.none"), "neither null nor broken data is anybody's measure");
     assert!(text.contains("do not use this trial's figures"), "{text}");
-}
-
-#[test]
-fn engines_not_separated_by_exact_test_share_the_verdict() {
-    let mut results = results(&[LSM, LSM_ZSTD], Plan { repeats: 4, ..SHORT });
-    for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.0, 110.0, 105.0, 104.0, 101.0, 106.0, 102.0]) {
-        for phase in &mut trial.record.phases {
-            phase.metrics.ops_per_s = Metric::Value(rate);
-        }
-    }
-    let text = printed(&results);
-    assert!(text.contains("rocksdb.none (105/s; no significant difference: rocksdb.zstd)"), "{text}");
-    assert!(!text.split("\nLoad").next().unwrap().contains("single run"), "{text}");
 }
 
 #[test]

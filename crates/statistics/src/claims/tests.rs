@@ -94,27 +94,6 @@ fn one_repeat_is_a_verdict_of_its_own_and_says_what_it_showed() {
 }
 
 #[test]
-fn failed_verification_leaves_claim_undecided_and_is_named() {
-    let mut records: Vec<Record> = (1..).zip([20.0, 21.0, 19.0, 20.0]).map(|(n, wkb)| trial("a", n, wkb)).collect();
-    records.extend((1..).zip([1.0, 1.1, 0.9, 1.0]).map(|(n, wkb)| trial("b", n, wkb)));
-    testing::break_data(&mut records[5]);
-    let judged = judged(HOLDS, &summarise(&testing::results(records)));
-    assert_eq!(judged.verdict, Verdict::Undecided);
-    assert_eq!(judged.reason, "repeat 2 of b failed its verification: counts match: not so for 2 of 9");
-}
-
-#[test]
-fn an_absent_figure_leaves_a_claim_undecided_with_its_reason() {
-    let mut summary = run(&[20.0, 20.0], &[1.0, 1.0]);
-    let run = summary.rows[1].run.as_mut().unwrap();
-    run.metrics.get_mut("wkb_per_op").unwrap().values.fill(Metric::absent("tmpfs has no device"));
-    run.metrics.get_mut("wkb_per_op").unwrap().median = Metric::absent("tmpfs has no device");
-    let judged = judged(HOLDS, &summary);
-    assert_eq!(judged.verdict, Verdict::Undecided);
-    assert_eq!(judged.reason, "absent because wkb_per_op of b: tmpfs has no device");
-}
-
-#[test]
 fn metric_missing_in_one_repeat_leaves_claim_undecided() {
     let mut summary = run(&[20.0, 21.0, 19.0, 20.0], &[1.0, 1.1, 0.9, 1.0]);
     let figures = summary.rows[1].run.as_mut().unwrap();

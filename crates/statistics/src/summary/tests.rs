@@ -17,28 +17,6 @@ fn slower(mut record: Record, ops: u64) -> Record {
 }
 
 #[test]
-fn repeats_fold_into_one_row_with_all_values_and_their_median() {
-    let repeats = (1..).zip([1000, 3000, 2000]).map(|(repeat, ops)| slower(record("a", 8, repeat), ops));
-    let summary = summarise(&results(repeats.collect()));
-    let run = summary.row("a", 8).unwrap().run.as_ref().unwrap();
-    let figure = &run.metrics["ops_per_s"];
-    assert_eq!(figure.median, Metric::Value(2000.0));
-    assert_eq!(figure.numbers(), [1000.0, 3000.0, 2000.0]);
-    assert_eq!(figure.spread.unwrap().range, 2.0);
-    assert_eq!(run.trials, [1, 2, 3]);
-    assert_eq!(run.op_types["get_node"].response["p99_ms"].median, Metric::Value(2.0));
-}
-
-#[test]
-fn rows_go_by_clients_and_keep_the_experiments_order_of_engines() {
-    let records = [("b", 8), ("a", 8), ("b", 1), ("a", 1)].map(|(engine, clients)| record(engine, clients, 1));
-    let summary = summarise(&results(records.into()));
-    let order: Vec<_> = summary.rows.iter().map(|row| (row.clients, row.engine.as_str())).collect();
-    assert_eq!(order, [(1, "b"), (1, "a"), (8, "b"), (8, "a")]);
-    assert_eq!((summary.engines(), summary.clients()), (vec!["b", "a"], vec![1, 8]));
-}
-
-#[test]
 fn a_failed_trial_is_listed_and_its_half_run_moves_no_median() {
     let mut failed = record("a", 8, 2);
     let cause = "killed by the memory group".to_owned();
