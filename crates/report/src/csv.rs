@@ -10,63 +10,16 @@ use serde::Serialize;
 use crate::json::{charged, charged_metrics, status_word};
 
 /// The columns of [`report_csv`].
-const REPORT: [&str; 24] = [
-    "experiment",
-    "started",
-    "rumba",
-    "commit",
-    "engine",
-    "uses",
-    "version",
-    "workload",
-    "test",
-    "clients",
-    "rate",
-    "repeat",
-    "trial",
-    "part",
-    "status",
-    "phase",
-    "left_out",
-    "operation",
-    "time",
-    "metric",
-    "unit",
-    "value",
-    "absent",
-    "trial_started",
-];
+const REPORT: &str = "experiment,started,rumba,commit,engine,uses,version,workload,test,clients,rate,repeat,trial,\
+    part,status,phase,left_out,operation,time,metric,unit,value,absent,trial_started";
 
 /// The columns of [`comparison_csv`].
-const COMPARISON: [&str; 23] = [
-    "base_run",
-    "other_run",
-    "engine",
-    "clients",
-    "part",
-    "metric",
-    "unit",
-    "headline",
-    "base",
-    "base_absent",
-    "other",
-    "other_absent",
-    "ratio",
-    "ratio_absent",
-    "low",
-    "high",
-    "interval_absent",
-    "change",
-    "scope",
-    "p",
-    "more_repeats",
-    "undecided_because",
-    "in_turns",
-];
+const COMPARISON: &str = "base_run,other_run,engine,clients,part,metric,unit,headline,base,base_absent,other,\
+    other_absent,ratio,ratio_absent,low,high,interval_absent,change,scope,p,more_repeats,undecided_because,in_turns";
 
 /// Every figure of every trial: a row for each phase and metric, and for each type of operation and its times.
 pub fn report_csv(results: &Results, summary: &Summary) -> String {
-    let mut table = Lines::new(&REPORT);
+    let mut table = Lines::new(REPORT);
     for trial in &results.trials {
         for phase in &trial.record.phases {
             let of_phase = OfPhase { results, summary, trial, phase };
@@ -79,7 +32,7 @@ pub fn report_csv(results: &Results, summary: &Summary) -> String {
 
 /// Every metric of every engine of a comparison.
 pub fn comparison_csv(comparison: &Comparison) -> String {
-    let mut table = Lines::new(&COMPARISON);
+    let mut table = Lines::new(COMPARISON);
     let runs = || vec![comparison.base.name.clone(), comparison.other.name.clone()];
     for row in &comparison.rows {
         for compared in &row.metrics {
@@ -102,7 +55,7 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     for one in &comparison.unmatched {
         let mut cells = runs();
         cells.extend([one.engine.clone(), one.clients.to_string(), word(one.part)]);
-        cells.resize(COMPARISON.len() - 2, String::new());
+        cells.resize(table.width - 2, String::new());
         cells.extend([one.reason.clone(), String::new()]);
         table.push(cells);
     }
@@ -116,10 +69,11 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// A table with these headings.
-    pub fn new(heads: &[&str]) -> Self {
+    /// A table with these headings, separated by commas.
+    pub fn new(heads: &str) -> Self {
+        let heads: Vec<String> = heads.split(',').map(str::to_owned).collect();
         let mut table = Self { writer: csv::Writer::from_writer(Vec::new()), width: heads.len() };
-        table.push(heads.iter().map(|&head| head.to_owned()).collect());
+        table.push(heads);
         table
     }
 

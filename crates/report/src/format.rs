@@ -119,6 +119,15 @@ impl SizeUnit {
     }
 }
 
+/// The unit and the format of figures; bytes as MB or GB by the largest of these.
+pub fn shown_in(unit: &str, figures: impl Iterator<Item = f64>) -> (String, Box<dyn Fn(f64) -> String>) {
+    if unit != "B" {
+        return (unit.to_owned(), Box::new(significant));
+    }
+    let unit = SizeUnit::for_sizes(figures);
+    (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::csv::{Lines, both, number, word};
-use crate::format::{SizeUnit, counted, interval, ratio, significant};
+use crate::format::{counted, interval, ratio, shown_in};
 use crate::json::schema_of;
 use crate::tables::comparison::{change_word, is_decided, part_word, verdict_word};
 use crate::tables::grid::Grid;
@@ -86,36 +86,14 @@ pub fn history_markdown(history: &History, gated: &[Gated]) -> String {
     text
 }
 
+/// The columns of [`history_csv`].
+const COLUMNS: &str = "engine,clients,part,metric,unit,axis,step,label,version,commit,committed,started,directory,\
+    repeats,median,absent,ratio,ratio_absent,low,high,interval_absent,change,scope,p,level_changes_here,\
+    undecided_because";
+
 /// Every step of every figure.
 pub fn history_csv(history: &History) -> String {
-    let mut rows = Lines::new(&[
-        "engine",
-        "clients",
-        "part",
-        "metric",
-        "unit",
-        "axis",
-        "step",
-        "label",
-        "version",
-        "commit",
-        "committed",
-        "started",
-        "directory",
-        "repeats",
-        "median",
-        "absent",
-        "ratio",
-        "ratio_absent",
-        "low",
-        "high",
-        "interval_absent",
-        "change",
-        "scope",
-        "p",
-        "level_changes_here",
-        "undecided_because",
-    ]);
+    let mut rows = Lines::new(COLUMNS);
     for line in &history.lines {
         for (number_of_step, step) in line.steps.iter().enumerate() {
             let point = &history.points[step.point];
@@ -255,11 +233,7 @@ fn engine_table(rows: &[Line]) -> String {
 
 /// The unit and the format of a line's medians; bytes as MB or GB.
 fn shown(line: &Line) -> (String, Box<dyn Fn(f64) -> String>) {
-    if line.unit != "B" {
-        return (line.unit.clone(), Box::new(significant));
-    }
-    let unit = SizeUnit::for_sizes(line.steps.iter().filter_map(|step| step.median.value()));
-    (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
+    shown_in(&line.unit, line.steps.iter().filter_map(|step| step.median.value()))
 }
 
 fn axis_word(by: Axis) -> &'static str {

@@ -11,7 +11,7 @@ use rumba_results::written::{WrittenChange, WrittenKind};
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;
-use crate::format::{SizeUnit, counted, interval, ratio, several, significant};
+use crate::format::{counted, interval, ratio, several, shown_in, significant};
 
 /// The share of a change outside of all counters that is worth reporting.
 const REST_WORTH: f64 = 0.1;
@@ -217,12 +217,8 @@ fn repeats_to_decide(ratio: &Ratio) -> String {
 
 /// The unit and the format of a metric; bytes as MB or GB, the same on both sides.
 pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
-    if compared.ratio.unit != "B" {
-        return (compared.ratio.unit.clone(), Box::new(significant));
-    }
     let medians = [&compared.base.median, &compared.other.median];
-    let unit = SizeUnit::for_sizes(medians.into_iter().filter_map(Metric::value));
-    (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
+    shown_in(&compared.ratio.unit, medians.into_iter().filter_map(Metric::value))
 }
 
 /// Whether it is a finding that the next repeats would confirm.
