@@ -368,11 +368,4 @@ mod tests {
         assert_eq!(named(&timeline, "device_utilisation_percent").values, [Some(25.0); 2]);
         assert_eq!(named(&timeline, "ctx_switches_per_s").values, [Some(700.0); 2]);
     }
-
-    #[test]
-    fn rounding_keeps_four_digits() {
-        assert_eq!(round(123_456.0), 123_456.0);
-        assert_eq!(round(1.234_567), 1.235);
-        assert_eq!(round(0.000_123_456), 0.000_123_5);
-    }
 }

@@ -332,15 +332,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unequal_read_path_forbids_every_ranking_but_that_of_sizes() {
-        let fixed = config(480, 80, false);
-        let all = unequal(&setup(&fixed, Reads::Direct), &setup(&fixed, Reads::Buffered));
-        let why = "files read: past the page cache against through the page cache";
-        assert_eq!(why_not_ranked(&all, "ops_per_s").as_deref(), Some(why));
-        assert_eq!(why_not_ranked(&all, "data_bytes"), None);
-    }
-
-    #[test]
     fn records_that_do_not_say_how_files_are_read_claim_nothing() {
         let fixed = config(480, 80, false);
         let silent = Setup::new(&fixed, None, None);

@@ -50,13 +50,6 @@ mod tests {
     }
 
     #[test]
-    fn engine_takes_the_other_name_if_both_mean_the_same() {
-        assert_eq!(renamed(&["a.4k", "b"], &["a[page=4k]", "a[page=8k]", "b"]), ["a[page=4k]", "b"]);
-        assert_eq!(renamed(&["a[page=4k]"], &["a.4k"]), ["a.4k"], "either way");
-        assert_eq!(renamed(&["a.4k/read"], &["a[page=4k]/read", "a[page=4k]/write"]), ["a[page=4k]/read"]);
-    }
-
-    #[test]
     fn nothing_is_renamed_that_could_be_two() {
         assert_eq!(renamed(&["a.1"], &["a[x=1]", "a[y=1]"]), ["a.1"]);
         assert_eq!(renamed(&["a[x=1]", "a[y=1]"], &["a.1"]), ["a[x=1]", "a[y=1]"]);

@@ -129,18 +129,10 @@ pub fn is_main(figures: &PhaseFigures, op: &str) -> bool {
 mod tests {
     use rumba_results::metric::Metric;
 
-    use rumba_engine_api::engine::{EngineFacts, Family, Form};
-    use rumba_engine_api::parity::Reads;
-    use rumba_results::comparability::Unequal;
-
     use crate::testing::{at_rates, record, results};
     use crate::{Summary, summarise};
 
     use super::*;
-
-    fn records() -> Vec<Record> {
-        [at_rates("a", &[100.0, 101.0, 99.0, 100.0]), at_rates("b", &[150.0, 151.0, 149.0, 150.0])].concat()
-    }
 
     fn change(summary: &Summary, baseline: &str, engine: &str) -> Change {
         summary.relative(baseline, engine, 8).unwrap().metric("ops_per_s").unwrap().change
@@ -148,7 +140,8 @@ mod tests {
 
     #[test]
     fn each_engine_is_a_baseline_of_the_others() {
-        let summary = summarise(&results(records()));
+        let records = [at_rates("a", &[100.0, 101.0, 99.0, 100.0]), at_rates("b", &[150.0, 151.0, 149.0, 150.0])];
+        let summary = summarise(&results(records.concat()));
         assert_eq!(change(&summary, "a", "b"), Change::Better);
         assert_eq!(change(&summary, "b", "a"), Change::Worse);
         assert!(summary.relative("a", "a", 8).is_none());
@@ -204,33 +197,5 @@ mod tests {
         let summary = summarise(&results(records));
         assert_eq!(cpu_headline(&summary).0, "cpu_us_per_op_with_drain");
         assert!(CpuHeadline::of_rows(&summary.rows).why_not_host.unwrap().ends_with("cached: it is elsewhere"));
-    }
-
-    /// Equal caches under equal limits were taken for equal memory.
-    #[test]
-    fn a_ratio_says_which_conditions_its_engines_do_not_have_alike() {
-        let mut records = records();
-        for record in &mut records {
-            let is_b = record.plan.engine.name == "b";
-            record.plan.engine.limits.memory_bytes = Some(1 << 30);
-            record.plan.facts = Some(EngineFacts {
-                reads: Some(if is_b { Reads::Buffered } else { Reads::Direct }),
-                compression: Some(if is_b { "zstd" } else { "none" }.to_owned()),
-                ..EngineFacts::new(Family::KeyValue, Form::Server)
-            });
-        }
-        let words = |records: &[Record]| {
-            let summary = summarise(&results(records.to_vec()));
-            let row = summary.relative("a", "b", 8).unwrap().comparability.clone();
-            row.iter().map(Unequal::words).collect::<Vec<_>>()
-        };
-        let compression = "compression: zstd against none";
-        let path = "files read: through the page cache against past the page cache";
-        assert_eq!(words(&records), [path, compression]);
-        for record in &mut records {
-            record.plan.engine.cache_is_derived = true;
-            record.plan.engine.cache = if record.plan.engine.name == "b" { 256 << 20 } else { 800 << 20 };
-        }
-        assert_eq!(words(&records), [compression], "both were given the memory");
     }
 }

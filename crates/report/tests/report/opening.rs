@@ -9,7 +9,6 @@ use rumba_engine_api::parity::Reads;
 use rumba_engine_api::setting::Value;
 use rumba_report::{Opening, html, opening};
 use rumba_results::metric::Metric;
-use rumba_results::ratio::Change;
 use rumba_results::record::{PhaseKind, Status};
 use rumba_results::results::Results;
 use rumba_results::search::{Percentile, Search, Searched};
@@ -173,21 +172,6 @@ fn a_percentile_is_found_where_nothing_else_differs() {
     assert!(found.starts_with("rocksdb.slower has "), "{found}");
     assert!(found.ends_with(": sure alone, but not among 11 verdicts together."), "{found}");
     assert!(found.contains(" times as long a p99 of "), "{found}");
-}
-
-/// The sentence of a finding must agree with the verdicts for any draw of repeats.
-#[test]
-fn nothing_is_called_sure_that_no_verdict_decides() {
-    for repeats in 1..=5 {
-        let results = results(&[LSM, COPY_ON_WRITE], Plan { repeats, ..FOUR });
-        let summary = summarise(&results);
-        let decided = summary.relative(LSM.name, COPY_ON_WRITE.name, 16).unwrap().metrics.iter();
-        let decided =
-            decided.filter(|ratio| ratio.headline && matches!(ratio.change, Change::Better | Change::Worse)).count();
-        let found = opening(&results, &summary).found;
-        let is_sure = found.ends_with(": sure.") || found.contains(": sure alone, but not among ");
-        assert_eq!(is_sure, decided > 0, "{repeats} repeats: {found}");
-    }
 }
 
 /// A figure that may not be judged must not count among the verdicts of a family.

@@ -137,19 +137,6 @@ fn suspended_phase_is_excluded_and_rest_of_the_trial_counts() {
 }
 
 #[test]
-fn an_interrupted_run_alone_shows_its_last_loop_and_says_so() {
-    let mut partial = record("a", 8, 1);
-    partial.status = Status::Interrupted;
-    partial.phases.truncate(3);
-    partial.phases.push(phase(PhaseKind::Loops, 10.0, 1, 1.0));
-    let summary = summarise(&results(vec![partial]));
-    let run = summary.rows[0].run.as_ref().unwrap();
-    assert_eq!(run.notes, ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]);
-    assert_eq!(run.median("ops_per_s"), Metric::Value(2000.0));
-    assert!(run.median("wkb_per_op_with_drain").value().is_none());
-}
-
-#[test]
 fn unverified_repeat_moves_no_median_and_alone_decides_nothing() {
     let drain = Status::Failed { phase: PhaseKind::Drain, cause: "the server is gone".to_owned() };
     for status in [Status::Running, Status::Interrupted, drain] {
@@ -295,19 +282,6 @@ fn from_one_load(runs: &[(u32, u32)]) -> Vec<Record> {
         run
     });
     std::iter::once(load).chain(started.collect::<Vec<_>>()).collect()
-}
-
-#[test]
-fn one_load_is_one_repeat_in_every_row_that_started_from_it() {
-    let records = from_one_load(&[(1, 1), (8, 1), (1, 2), (8, 2)]);
-    let summary = summarise(&results(records));
-    assert_eq!(summary.clients(), [1, 8]);
-    for row in &summary.rows {
-        assert_eq!(row.load.as_ref().unwrap().trials, [1]);
-        assert_eq!(row.run.as_ref().unwrap().trials.len(), 2);
-        assert_eq!(row.loads, 1, "one load, many starts");
-    }
-    assert!(summary.unfinished.is_empty());
 }
 
 #[test]
