@@ -17,6 +17,6 @@ mod server;
 mod token;
 mod view;
 
-pub use library::{Details, Entry, EntryFigure, Library, Note};
+pub use library::Library;
 pub use live::Live;
 pub use server::{Content, Server, StartError, Stop, listen};

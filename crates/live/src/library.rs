@@ -15,11 +15,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rumba_lab::store;
 
-pub use entry::{Details, Entry, EntryFigure};
-pub use notes::Note;
+pub use entry::{Details, Entry};
 
 use cache::{Cache, CachedResult};
-use notes::Notes;
+use notes::{Note, Notes};
 
 /// A directory of results.
 pub struct Library {
@@ -40,7 +39,7 @@ impl Library {
     }
 
     /// The directory of the results with this name, if it contains results.
-    pub fn directory(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn directory(&self, name: &str) -> Option<PathBuf> {
         // A single path component that cannot lead outside.
         let is_plain = !name.starts_with('.') && !name.contains(['/', '\0']) && !name.is_empty();
         let directory = self.base.join(name);
@@ -51,7 +50,7 @@ impl Library {
     ///
     /// # Errors
     /// The directory or its notes cannot be read.
-    pub fn list(&self) -> io::Result<Vec<Entry>> {
+    pub(crate) fn list(&self) -> io::Result<Vec<Entry>> {
         let mut notes = self.notes.read()?;
         let mut cache = self.cache();
         cache.look(&self.base)?;
@@ -62,22 +61,22 @@ impl Library {
                 let note = notes.remove(name).unwrap_or_default();
                 let may_run = kept.details.as_ref().is_none_or(|details| !details.is_settled());
                 let is_running = may_run && store::is_being_written(&self.base.join(name));
-                Entry::new(name, kept, note, is_running)
+                Entry { name: name.clone(), kept: kept.clone(), note, is_running }
             })
             .collect();
-        entries.sort_by(|one, other| (&other.started, &other.name).cmp(&(&one.started, &one.name)));
+        entries.sort_by(|one, other| (&other.kept.started, &other.name).cmp(&(&one.kept.started, &one.name)));
         Ok(entries)
     }
 
     /// The results with all words of a search; `#WORD` is a tag.
-    pub fn matching<'a>(entries: &'a [Entry], search: &str) -> Vec<&'a Entry> {
+    pub(crate) fn matching<'a>(entries: &'a [Entry], search: &str) -> Vec<&'a Entry> {
         let words = search::words(search);
         entries.iter().filter(|entry| search::has(entry, &words)).collect()
     }
 
     /// Reads the details of one result that lacks them, and returns whether there are more. After the last one,
     /// everything read is cached next to the results.
-    pub fn read_next(&self) -> bool {
+    pub(crate) fn read_next(&self) -> bool {
         let next = {
             let mut cache = self.cache();
             cache.unread().or_else(|| {
@@ -100,7 +99,7 @@ impl Library {
     ///
     /// # Errors
     /// The note cannot be written.
-    pub fn set_note(&self, name: &str, tags: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn set_note(&self, name: &str, tags: &str, text: &str) -> io::Result<()> {
         self.notes.set(name, Note::new(tags, text))
     }
 }

@@ -32,7 +32,7 @@ fn frame(title: &str, content: Markup) -> Markup {
 /// The results that match a search; `live` is the name of this server's run.
 pub fn list(entries: &[Entry], search: &str, live: Option<&str>) -> Markup {
     let found = Library::matching(entries, search);
-    let unread = entries.iter().filter(|entry| entry.details.is_none()).count();
+    let unread = entries.iter().filter(|entry| entry.kept.details.is_none()).count();
     let content = html! {
         h1 { "Results" }
         @if live.is_some() { p.live { a href="live" { "The run under way" } } }
@@ -59,8 +59,8 @@ pub fn list(entries: &[Entry], search: &str, live: Option<&str>) -> Markup {
 fn table(found: &[&Entry], search: &str, live: Option<&str>) -> Markup {
     let counts = past::counts(found);
     let history = |entry: &Entry| {
-        let runs = counts.get(entry.experiment.as_str()).copied().filter(|runs| *runs > 1)?;
-        let address = format!("history?experiment={}&q={}", escaped(&entry.experiment), escaped(search));
+        let runs = counts.get(entry.kept.experiment.as_str()).copied().filter(|runs| *runs > 1)?;
+        let address = format!("history?experiment={}&q={}", escaped(&entry.kept.experiment), escaped(search));
         Some(html! { a.minor href=(address) { "history of " (runs) " runs" } })
     };
     html! {
@@ -88,18 +88,18 @@ fn row(place: usize, entry: &Entry, history: Option<Markup>, live: Option<&str>)
             td { input type="radio" name="base" value=(name) aria-label={ "base: " (name) }; }
             td { input type="radio" name="other" value=(name) aria-label={ "other: " (name) }; }
             th.text scope="row" {
-                a href=(page) { (if entry.experiment.is_empty() { name } else { &entry.experiment }) }
+                a href=(page) { (if entry.kept.experiment.is_empty() { name } else { &entry.kept.experiment }) }
                 span.minor { (name) }
-                @if let Some(source) = &entry.source { span.minor { "reproduces " (source) } }
+                @if let Some(source) = &entry.kept.source { span.minor { "reproduces " (source) } }
                 @if let Some(history) = history { (history) }
             }
-            td.text { (when(&entry.started)) span.minor { "rumba " (entry.rumba) } }
+            td.text { (when(&entry.kept.started)) span.minor { "rumba " (entry.kept.rumba) } }
             td.text {
                 @if entry.is_running { strong { "running" } br; }
                 (entry.ending())
                 @for problem in problems(entry) { span.minor.alarm { (problem) } }
             }
-            td.text { @if let Some(details) = &entry.details { (figures(details)) } }
+            td.text { @if let Some(details) = &entry.kept.details { (figures(details)) } }
             td.text {
                 @for tag in &entry.note.tags { a.tag href={ "?q=%23" (escaped(tag)) } { "#" (tag) } " " }
                 @if !entry.note.note.is_empty() { span.note { (entry.note.note) } }
@@ -110,8 +110,8 @@ fn row(place: usize, entry: &Entry, history: Option<Markup>, live: Option<&str>)
 }
 
 fn problems(entry: &Entry) -> impl Iterator<Item = &str> {
-    let of_details = entry.details.as_ref().and_then(|details| details.problem.as_deref());
-    entry.problem.as_deref().into_iter().chain(of_details)
+    let of_details = entry.kept.details.as_ref().and_then(|details| details.problem.as_deref());
+    entry.kept.problem.as_deref().into_iter().chain(of_details)
 }
 
 fn figures(details: &Details) -> Markup {

@@ -18,19 +18,19 @@ pub struct Runs {
 
 /// Whether a result can be part of a history.
 fn is_past(entry: &Entry) -> bool {
-    !entry.is_running && entry.problem.is_none()
+    !entry.is_running && entry.kept.problem.is_none()
 }
 
 /// The past results of an experiment, the newest first.
 pub fn of_experiment<'a>(found: &[&'a Entry], experiment: &str) -> Vec<&'a Entry> {
-    found.iter().copied().filter(|entry| is_past(entry) && entry.experiment == experiment).collect()
+    found.iter().copied().filter(|entry| is_past(entry) && entry.kept.experiment == experiment).collect()
 }
 
 /// The number of past results of each experiment.
 pub fn counts<'a>(found: &[&'a Entry]) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for entry in found.iter().filter(|entry| is_past(entry)) {
-        *counts.entry(entry.experiment.as_str()).or_default() += 1;
+        *counts.entry(entry.kept.experiment.as_str()).or_default() += 1;
     }
     counts
 }

@@ -18,20 +18,8 @@ use super::notes::Note;
 pub struct Entry {
     /// The name of its directory.
     pub name: String,
-    /// The experiment's name.
-    pub experiment: String,
-    /// The publication that it reproduces, if any.
-    pub source: Option<String>,
-    /// When it began, RFC 3339.
-    pub started: String,
-    /// The version of rumba that ran it.
-    pub rumba: String,
-    /// The number of planned trials.
-    pub planned: usize,
-    /// The reason why details are missing.
-    pub problem: Option<String>,
-    /// The summary of its records; `None` until they were read.
-    pub details: Option<Details>,
+    /// Its summary.
+    pub kept: CachedResult,
     /// Users' notes on it.
     pub note: Note,
     /// Whether a run is writing it now.
@@ -39,32 +27,17 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(name: &str, kept: &CachedResult, note: Note, is_running: bool) -> Self {
-        let CachedResult { experiment, source, started, rumba, trials, problem, details, .. } = kept.clone();
-        Self {
-            name: name.to_owned(),
-            experiment,
-            source,
-            started,
-            rumba,
-            planned: trials.len(),
-            problem,
-            details,
-            note,
-            is_running,
-        }
-    }
-
     /// How its trials ended, in words.
     pub fn ending(&self) -> String {
-        let Some(details) = &self.details else { return "not read yet".to_owned() };
+        let CachedResult { details: Some(details), trials, .. } = &self.kept else { return "not read yet".to_owned() };
+        let planned = trials.len();
         let counts = [
             (details.done, "done"),
             (details.failed, "failed"),
             (details.suspended, "suspended"),
             (details.interrupted, "interrupted"),
             (details.cut_off, if self.is_running { "running" } else { "cut off" }),
-            (self.planned.saturating_sub(details.trials()), if self.is_running { "to come" } else { "not run" }),
+            (planned.saturating_sub(details.trials()), if self.is_running { "to come" } else { "not run" }),
         ];
         let reported = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         reported.collect::<Vec<_>>().join(", ")

@@ -20,10 +20,10 @@ pub fn has(entry: &Entry, words: &[String]) -> bool {
 }
 
 fn text(entry: &Entry) -> String {
-    let mut parts: Vec<&str> = vec![&entry.name, &entry.experiment, &entry.started, &entry.note.note];
-    parts.extend(entry.source.as_deref());
+    let mut parts: Vec<&str> = vec![&entry.name, &entry.kept.experiment, &entry.kept.started, &entry.note.note];
+    parts.extend(entry.kept.source.as_deref());
     parts.extend(entry.note.tags.iter().map(String::as_str));
-    if let Some(details) = &entry.details {
+    if let Some(details) = &entry.kept.details {
         parts.push(&details.workload);
         parts.extend(details.figures.iter().map(|figure| figure.engine.as_str()));
     }

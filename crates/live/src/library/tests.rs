@@ -54,7 +54,7 @@ fn library_caches_results_and_rereads_changed_ones() {
     assert_eq!(again.list().unwrap(), library.list().unwrap(), "it was kept with the results");
     begun(dir.path(), "a-1", "2026-03-01T00:00:00Z");
     let entry = &again.list().unwrap()[0];
-    assert_eq!((entry.started.as_str(), entry.ending().as_str()), ("2026-03-01T00:00:00Z", "not read yet"));
+    assert_eq!((entry.kept.started.as_str(), entry.ending().as_str()), ("2026-03-01T00:00:00Z", "not read yet"));
     fs::remove_dir_all(dir.path().join("a-1")).unwrap();
     assert_eq!(names(&again), [""; 0]);
 }
