@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::starts::Scope;
 
 /// A claim as an experiment states it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// The finding as a sentence.
     pub text: String,

@@ -251,7 +251,6 @@ fn lost(base: &Figure, other: &Figure) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use rumba_results::comparison::Compared;
-    use rumba_results::ratio::{Change, Ratio};
     use rumba_results::record::{PhaseKind, Status};
     use rumba_results::results::Results;
     use rumba_results::starts::Starts;
@@ -260,7 +259,7 @@ mod tests {
     use crate::compare;
     use crate::statistics::figure;
     use crate::steady::simulated::Noise;
-    use crate::testing::{at_rates, record, results, taking_turns};
+    use crate::testing::{at_rates, record, results, taking_turns, worse_ratio};
 
     fn runs(rates: &[f64]) -> Results {
         results(at_rates("a", rates))
@@ -365,19 +364,6 @@ mod tests {
     /// A row of sequential runs that have only throughput.
     fn apart(base: &[f64], other: &[f64]) -> ComparedRow {
         let of = |rates: &[f64]| figure(rates.iter().map(|rate| Metric::Value(*rate)).collect());
-        let ratio = Ratio {
-            metric: "ops_per_s".to_owned(),
-            unit: "1/s".to_owned(),
-            headline: true,
-            ratio: Metric::Value(1.0),
-            low: Metric::absent("not requested"),
-            high: Metric::absent("not requested"),
-            change: Change::Undecided,
-            scope: Default::default(),
-            p: None,
-            more_repeats: None,
-            lacking: None,
-        };
         ComparedRow {
             engine: "a".to_owned(),
             clients: 8,
@@ -388,7 +374,7 @@ mod tests {
             in_turns: false,
             unsound: None,
             comparability: Vec::new(),
-            metrics: vec![Compared { ratio, base: of(base), other: of(other) }],
+            metrics: vec![Compared { ratio: worse_ratio("ops_per_s"), base: of(base), other: of(other) }],
             written: None,
         }
     }

@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
     use crate::statistics::figure;
-    use crate::testing::normal;
+    use crate::testing::{normal, worse_ratio};
 
     fn tested(base: &[f64], other: &[f64]) -> Tested {
         test(base, other, Better::More, 1.0)
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_detail_needs_more_than_its_own_level_among_many() {
-        let detail = |p: f64| Ratio { p: Some(p), ..moved() };
+        let detail = |p: f64| Ratio { p: Some(p), ..worse_ratio("rss_bytes") };
         let mut one_of_many: Vec<Ratio> = (0..9).map(|_| detail(0.6)).chain([detail(0.03)]).collect();
         one_of_many.push(Ratio { headline: true, ..detail(0.03) });
         discover(one_of_many.iter_mut());
@@ -371,21 +371,5 @@ mod tests {
         let mut all: Vec<Ratio> = (0..9).map(|_| detail(0.03)).chain([detail(0.6)]).collect();
         discover(all.iter_mut());
         assert_eq!(all[0].change, Change::Worse);
-    }
-
-    fn moved() -> Ratio {
-        Ratio {
-            metric: "rss_bytes".to_owned(),
-            unit: "B".to_owned(),
-            headline: false,
-            ratio: Metric::Value(1.2),
-            low: Metric::Value(1.1),
-            high: Metric::Value(1.3),
-            change: Change::Worse,
-            scope: rumba_results::starts::Scope::default(),
-            p: Some(0.01),
-            more_repeats: None,
-            lacking: None,
-        }
     }
 }

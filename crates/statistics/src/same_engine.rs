@@ -266,13 +266,7 @@ mod tests {
 
     #[test]
     fn a_claim_over_an_engine_and_itself_is_void() {
-        let claim = |holds: &str| Claim {
-            text: "it differs".to_owned(),
-            source: None,
-            holds: holds.to_owned(),
-            measure: None,
-            published: None,
-        };
+        let claim = |holds: &str| Claim { holds: holds.to_owned(), ..Claim::default() };
         let mut results = results(pair_of("tpcc-settings", "base", "hash-index"));
         results.claims = vec![
             claim(r#"ops_per_s("base") >= 0.98 * ops_per_s("hash-index")"#),

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::EngineConfig;
 use rumba_results::metric::{Metric, Metrics};
+use rumba_results::ratio::{Change, Ratio};
 use rumba_results::record::{OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
 use rumba_results::results::{Results, Trial};
 use rumba_results::samples;
+use rumba_results::starts::Scope;
 
 /// A phase with these operations and device bytes written; one CPU millisecond per operation.
 pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {
@@ -83,6 +85,23 @@ pub fn break_data(record: &mut Record) {
     record.phases.push(verify);
     let cause = "the data is inconsistent".to_owned();
     record.status = Status::Failed { phase: PhaseKind::Verify, cause };
+}
+
+/// A ratio of a metric that became worse.
+pub fn worse_ratio(metric: &str) -> Ratio {
+    Ratio {
+        metric: metric.to_owned(),
+        unit: "1/s".to_owned(),
+        headline: false,
+        ratio: Metric::Value(1.2),
+        low: Metric::Value(1.1),
+        high: Metric::Value(1.3),
+        change: Change::Worse,
+        scope: Scope::default(),
+        p: Some(0.01),
+        more_repeats: None,
+        lacking: None,
+    }
 }
 
 /// A standard normal value, by the method of Box and Muller.

@@ -201,17 +201,6 @@ mod tests {
         records
     }
 
-    fn claims(results: &mut Results, holds: &[&str]) {
-        let claim = |holds: &&str| Claim {
-            text: "b is better".to_owned(),
-            source: None,
-            holds: (*holds).to_owned(),
-            measure: None,
-            published: None,
-        };
-        results.claims = holds.iter().map(claim).collect();
-    }
-
     const CLAIMS: [&str; 4] = [
         r#"ops_per_s("b") > ops_per_s("a")"#,
         r#"cpu_us_per_op("b") < cpu_us_per_op("a")"#,
@@ -220,9 +209,8 @@ mod tests {
     ];
 
     fn judged(records: Vec<Record>, holds: &[&str]) -> Vec<Judgement> {
-        let mut results = results(records);
-        claims(&mut results, holds);
-        summarise(&results).claims
+        let claims = holds.iter().map(|holds| Claim { holds: (*holds).to_owned(), ..Claim::default() });
+        summarise(&Results { claims: claims.collect(), ..results(records) }).claims
     }
 
     fn of_metric(records: Vec<Record>, metric: &str) -> Ratio {

@@ -179,7 +179,7 @@ fn parts_of_runs_decide_no_claim_and_no_ratio() {
     let cut_off = || of("b", 9).map(cut).collect::<Vec<_>>();
     let mut run = results(of("a", 1000).chain(cut_off()).collect());
     let holds = r#"ops_per_s("a") > 2 * ops_per_s("b")"#.to_owned();
-    run.claims = vec![Claim { text: "a is faster".to_owned(), source: None, holds, measure: None, published: None }];
+    run.claims = vec![Claim { holds, ..Claim::default() }];
     let summary = summarise(&run);
     let claim = &summary.claims[0];
     assert_eq!(claim.verdict, Verdict::Undecided);
