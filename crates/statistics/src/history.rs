@@ -198,16 +198,8 @@ impl<'a> Order<'a> {
                 sound.and_then(|figure| Some(row.as_ref()?.part(part)?.numbers_of_loads(figure))).unwrap_or_default()
             });
             let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
-            Line {
-                engine: engine.to_owned(),
-                clients,
-                part,
-                metric,
-                unit: unit.to_owned(),
-                by: self.by,
-                steps,
-                changes,
-            }
+            let (engine, unit) = (engine.to_owned(), unit.to_owned());
+            Line { engine, clients, part, metric, unit, by: self.by, steps, changes }
         };
         names.into_iter().map(line).collect()
     }
