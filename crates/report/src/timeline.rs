@@ -53,7 +53,8 @@ const SERIES: [(&str, Values); 11] = [
     ("device_await_ms", |all| each(all, await_ms)),
     ("device_queue_length", |all| each(all, |interval| interval.spent.device_queue_s.per(interval.seconds, "time"))),
     ("device_utilisation_percent", |all| each(all, utilisation_percent)),
-    ("cpu_cores", |all| each(all, cores)),
+    // The number of busy cores used by clients and engine, including a server's.
+    ("cpu_cores", |all| each(all, |interval| interval.spent.cpu_s.per(interval.seconds, "time"))),
     ("ctx_switches_per_s", |all| each(all, |interval| interval.spent.host_ctx_switches.per(interval.seconds, "time"))),
 ];
 
@@ -97,11 +98,6 @@ fn utilisation_percent(interval: &Interval) -> Metric {
         .map(|seconds| 100.0 * seconds)
         .per(interval.seconds, "time")
         .map(|share| share.min(100.0))
-}
-
-/// The number of busy cores used by clients and engine, including a server's.
-fn cores(interval: &Interval) -> Metric {
-    interval.spent.cpu_s.per(interval.seconds, "time")
 }
 
 /// KB written to the device per operation (per row, in the load) over the last

@@ -119,11 +119,12 @@ impl Prices {
             Metric::Value(rate) => Metric::Value(1e6 / 3600.0).per(*rate, "operations"),
             absent => absent.clone(),
         };
+        let wear_per_tb = if self.drive_tb_written > 0.0 { self.drive / self.drive_tb_written } else { 0.0 };
         // A million operations of 1 µs each take a second.
         let by_use = [
             (self.vcpu_hour / 3600.0, &usage.cpu_us_per_op),
             (self.million_ios, &usage.ios_per_op),
-            (self.wear_per_tb() * 1024.0 * 1e6 / 1e12, &usage.wkb_per_op),
+            (wear_per_tb * 1024.0 * 1e6 / 1e12, &usage.wkb_per_op),
         ];
         let by_time = [
             (self.memory_gb_hour / GB, &usage.memory_bytes),
@@ -136,10 +137,6 @@ impl Prices {
         let held = sum(&by_time);
         let held = if held == Metric::Value(0.0) { held } else { held.times(&hours) };
         sum(&by_use).plus(&held)
-    }
-
-    fn wear_per_tb(&self) -> f64 {
-        if self.drive_tb_written > 0.0 { self.drive / self.drive_tb_written } else { 0.0 }
     }
 
     fn drive_life_years(&self, usage: &Usage, rate: &Metric) -> Metric {

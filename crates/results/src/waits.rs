@@ -5,11 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::record::{PhaseKind, Record};
 
-/// The name of the wait event of a counter; `None` for other counters.
-pub fn event_of(counter: &str) -> Option<&str> {
-    counter.strip_prefix("wait_event_")?.strip_suffix("_us")
-}
-
 /// Microseconds per operation that clients waited in the loops of these trials together, by event, the largest first.
 /// Empty if the engine reports no events.
 pub fn waits_by_event<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<(String, f64)> {
@@ -20,7 +15,8 @@ pub fn waits_by_event<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<(Str
         let at_start = |name: &str| before?.counters.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value);
         ops += record.loops().map(|one| one.ops as f64).sum::<f64>();
         for gauge in &last.counters {
-            let Some(event) = event_of(&gauge.name) else { continue };
+            let name = gauge.name.strip_prefix("wait_event_").and_then(|name| name.strip_suffix("_us"));
+            let Some(event) = name else { continue };
             // An event that had not occurred by the loops' start was not counted.
             let grown = gauge.value - at_start(&gauge.name).unwrap_or_default();
             *all_us.entry(event).or_default() += grown.max(0.0);

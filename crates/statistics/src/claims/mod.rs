@@ -52,7 +52,7 @@ pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake
 /// on both sides, is tested within each repeat by signs; with four repeats, one in sixteen agrees by chance.
 pub fn why_never_decided(text: &str, scope: &Scope, repeats: u32) -> Option<Mistake> {
     let truth = language::truth(text, scope).ok()?;
-    let least = samples::least_within_repeats(ALPHA);
+    let least = samples::least(1.0, ALPHA);
     let mut inequalities = inequalities(&truth).into_iter();
     let is_within = inequalities.any(|(left, right)| samples::are_within_repeats(left, right));
     (is_within && repeats < least).then(|| {

@@ -213,8 +213,8 @@ fn beyond(test: &mut Inverted, alpha: f64, (lower, upper): (f64, f64)) -> bool {
     test.low(alpha / 2.0) > Some(upper) || below(test.high(alpha / 2.0), lower)
 }
 
-/// The fewest repeats with which a one-sided test can reject at this level.
-fn least(samples: f64, alpha: f64) -> u32 {
+/// The fewest repeats with which a one-sided test can reject at this level; `samples` is 1 within repeats.
+pub fn least(samples: f64, alpha: f64) -> u32 {
     let deals = |repeats: u32| match samples > 1.0 {
         true => (1..=repeats).map(|taken| f64::from(repeats + taken) / f64::from(taken)).product(),
         false => 2f64.powi(repeats as i32),
@@ -226,11 +226,6 @@ fn least(samples: f64, alpha: f64) -> u32 {
 pub fn are_within_repeats(left: &Number, right: &Number) -> bool {
     let is_constant = rows_of([left, right]).is_empty();
     !is_constant && !are_apart(&[vec![left], vec![right]]) && !are_apart(&Moved::of(left, right).sides)
-}
-
-/// The fewest repeats with which such a test can reject at this level.
-pub fn least_within_repeats(alpha: f64) -> u32 {
-    least(1.0, alpha)
 }
 
 /// Whether both sides read rows, without a common one.
