@@ -42,8 +42,3 @@ impl CpuHeadline {
         HEADLINE_CPU.contains(&metric) && metric != self.metric
     }
 }
-
-/// The metric for the loops of these rows, among all with the same test and number of clients as one of them.
-pub fn cpu_of_group(rows: &[Row], one: &Row) -> CpuHeadline {
-    CpuHeadline::of_rows(rows.iter().filter(|row| (row.clients, &row.test) == (one.clients, &one.test)))
-}

@@ -6,7 +6,7 @@ use rumba_engine_api::workload::engine_in_test;
 use rumba_results::comparability::{Setup, unequal};
 use rumba_results::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_results::distinct;
-use rumba_results::headline::{CpuHeadline, cpu_of_group};
+use rumba_results::headline::CpuHeadline;
 use rumba_results::prices::PRICED;
 use rumba_results::ratio::{Change, HEADLINE_CPU, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_results::record::{Record, TrialPart};
@@ -43,7 +43,8 @@ fn to_baseline(rows: &[Row], baseline: &str, setups: &Setups<'_>) -> Relative {
         let name = engine_in_test(baseline, row.test.as_deref());
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
-        let mut metrics = ratios(base, row, &cpu_of_group(rows, row))?;
+        let is_of_group = |other: &&Row| (other.clients, &other.test) == (row.clients, &row.test);
+        let mut metrics = ratios(base, row, &CpuHeadline::of_rows(rows.iter().filter(is_of_group)))?;
         if unsound.is_some() {
             for ratio in &mut metrics {
                 (ratio.change, ratio.more_repeats) = (Change::Undecided, None);
