@@ -130,8 +130,7 @@ mod tests {
     fn starts_of_a_load_are_one_value_absent_if_one_lacks_it() {
         let of = |values: &[f64]| values.iter().map(|value| Metric::Value(*value)).collect::<Vec<_>>();
         let figure = figure_of_starts(of(&[1.0, 3.0, 10.0, 20.0]), &[2, 2]);
-        assert_eq!((figure.numbers(), figure.median.clone()), (vec![2.0, 15.0], Metric::Value(8.5)));
-        assert_eq!(figure.starts, [of(&[1.0, 3.0]), of(&[10.0, 20.0])]);
+        assert_eq!((figure.numbers(), figure.median), (vec![2.0, 15.0], Metric::Value(8.5)));
         let mut lacking = of(&[1.0, 3.0, 10.0]);
         lacking.push(Metric::absent("no device"));
         let figure = figure_of_starts(lacking, &[2, 2]);

@@ -167,15 +167,11 @@ fn versions() -> Vec<Run> {
 
 #[test]
 fn a_history_names_the_version_that_changed_a_figure() {
-    let history = history(&versions(), None);
-    let text = history_table(&history);
-    let named = "rocksdb.none, 16 clients, loops: ops_per_s between 9.10 and 10.1: ";
-    assert!(text.contains(named), "{text}");
+    let text = history_table(&history(&versions(), None));
+    assert!(text.contains("rocksdb.none, 16 clients, loops: ops_per_s between 9.10 and 10.1: "), "{text}");
     let start = text.find("rocksdb.none, 16 clients, loops: ops_per_s\nversion").unwrap();
-    let labels: Vec<&str> =
-        text[start..].lines().skip(2).take(4).map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(labels, ["9.2", "9.10", "10.1", "10.1.12"]);
-    assert!(text[start..].lines().nth(4).unwrap().ends_with("worse, the level changes here"), "{text}");
+    let step = text[start..].lines().nth(4).unwrap();
+    assert!(step.starts_with("10.1 ") && step.ends_with("worse, the level changes here"), "{text}");
 }
 
 #[test]

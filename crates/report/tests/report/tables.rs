@@ -376,17 +376,12 @@ fn comparison_shows_headlines_and_details_on_request() {
     faster.ops_per_s *= 1.2;
     let (base, other) = (results(&[LSM, BTREE], plan), results(&[faster, BTREE], plan));
     let text = comparison_table(&compare(&base, &other), false);
-    let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops, 4 and 4 repeats")).unwrap();
-    assert!(loops.ends_with(", each from its own load"), "{loops}");
-    let rate = text.lines().find(|line| line.trim_start().starts_with("ops_per_s ") && line.contains("1.20")).unwrap();
-    assert!(rate.ends_with("better"), "{rate}");
     assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
     assert!(text.contains("Not interleaved") && text.contains("headline metric of runs that take turns"), "{text}");
     let turns = in_turns(&base, &other);
     let reported = comparison_table(&turns, false);
     assert!(!reported.contains("not take turns") && reported.contains("for each headline metric; same"), "{reported}");
     let detailed = comparison_table(&compare(&base, &other), true);
-    assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
     let rate = "have a false discovery rate of 5% together";
     assert!(detailed.contains(&format!("{rate}, of runs that take turns.\n")), "{detailed}");
     assert!(comparison_table(&turns, true).contains(&format!("{rate}.\n")));
