@@ -131,15 +131,3 @@ fn a_batch_of_the_load_is_one_transaction_of_two_round_trips() {
     let reported = std::mem::take(&mut server.lock().unwrap().reported);
     assert!(reported.len() == 1 && reported[0].starts_with("ALTER TABLE linktable ADD KEY id1_type"), "{reported:?}");
 }
-
-#[test]
-fn thousand_clients_fit_the_prepared_statement_limit() {
-    for profile in ["2011", "2017"] {
-        let server = Arc::new(Mutex::new(Server::default()));
-        let bound = bind(&[("profile", profile), ("maxid1", "100")]);
-        drop(bound.client(Server::session(&server, 2), address(0, 1), 7).unwrap());
-        let prepared = &server.lock().unwrap().prepared;
-        // BEGIN, COMMIT and ROLLBACK keep nothing in the server; the limit is 16382 by default.
-        assert!((prepared.len() - 3) * 1024 <= 16_382, "{prepared:?}");
-    }
-}

@@ -126,9 +126,4 @@ mod tests {
         assert!(shortage(0, 10).is_some_and(|why| why.starts_with("no id is above 0")));
         assert_eq!(shortage(9990, 10_000), None, "the last rows were deleted");
     }
-
-    #[test]
-    fn thousands_have_commas() {
-        assert_eq!([0, 999, 1_000_000, -1234].map(grouped), ["0", "999", "1,000,000", "-1,234"]);
-    }
 }

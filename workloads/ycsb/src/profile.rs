@@ -52,16 +52,3 @@ pub const PROFILES: [Profile; 6] = [
 
 /// Their letters.
 pub const NAMES: &[&str] = &["a", "b", "c", "d", "e", "f"];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_letter_has_a_mix_that_adds_up_to_one() {
-        assert_eq!(PROFILES.map(|profile| profile.name), NAMES);
-        for profile in PROFILES {
-            assert!((profile.mix.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{}", profile.name);
-        }
-    }
-}

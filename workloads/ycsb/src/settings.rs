@@ -313,10 +313,4 @@ mod tests {
         assert!(requested("a,g").unwrap_err().remedy.contains("a, b, c, d, e, f"));
         assert!(super::tests(&Settings::default()).unwrap().is_empty());
     }
-
-    #[test]
-    fn every_setting_has_help_and_a_default() {
-        assert!(SETTINGS.iter().all(|info| !info.help.is_empty() && !info.default.is_empty()));
-        assert!(MIX.iter().all(|name| SETTINGS.iter().any(|info| info.name == *name)));
-    }
 }

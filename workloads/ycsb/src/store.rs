@@ -156,17 +156,3 @@ pub trait Inspect {
     /// there were.
     fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64>;
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_found_by_the_number_of_their_field() {
-        let mut values = Values::default();
-        values.fill(3..6, |out, field| out.extend(std::iter::repeat_n(b'0' + field as u8, field)));
-        assert_eq!((values.fields(), values.len()), (3..6, 12));
-        let reported: Vec<_> = (2..7).map(|field| values.get(field)).collect();
-        assert_eq!(reported, [None, Some(&b"333"[..]), Some(&b"4444"[..]), Some(&b"55555"[..]), None]);
-    }
-}

@@ -40,7 +40,7 @@ fn uncapped_small_graph_has_one_giant_node() {
 }
 
 #[test]
-fn the_totals_are_those_of_the_ids_one_by_one() {
+fn totals_and_long_lists_match_a_count_by_id() {
     for profile in ["2011", "2017"] {
         for types in ["1", "2", "3"] {
             let config = config(&[("profile", profile), ("maxid1", "20000"), ("link_type_count", types)]);
@@ -50,6 +50,9 @@ fn the_totals_are_those_of_the_ids_one_by_one() {
                 (config.first..config.end()).flat_map(each).map(|(id, nth)| graph.links(id, nth)).collect();
             let counts = all.iter().filter(|&&links| links > 0).count() as u64;
             assert_eq!(graph.totals(), (all.iter().sum(), counts), "{profile}, {types} types");
+            let full = all.iter().filter(|&&links| links >= 20).count() as u64;
+            assert_eq!(graph.lists(20), (all.iter().max().copied().unwrap(), full), "{profile}, {types} types");
+            assert!(full > 0);
         }
     }
 }
@@ -70,46 +73,21 @@ fn the_published_shares_of_ids_have_no_or_one_link() {
 }
 
 #[test]
-fn multigets_request_2_6_ids_on_average_within_the_limit() {
-    let config = config(&[("maxid1", "1000001")]);
-    let choice = Choice::new(&config);
-    let mut random = Random::seed_from_u64(4);
-    let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
-    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-    // 1 / 0.382 = 2.618; the deviation of the mean is 0.0046.
-    assert!((mean - 2.618).abs() < 0.02, "{mean}");
-    assert!(sizes.iter().all(|size| (1..=128).contains(size)));
-    let of_one = sizes.iter().filter(|&&size| size == 1).count() as f64 / sizes.len() as f64;
-    assert!((of_one - 0.382).abs() < 0.005, "{of_one}");
-    assert!((Choice::mean_multiget(&config) - 2.618).abs() < 0.001);
-}
-
-#[test]
-fn multigets_from_two_on_are_those_of_the_published_figures() {
-    let config = config(&[("link_multiget_dist_min", "2")]);
-    let choice = Choice::new(&config);
-    let mut random = Random::seed_from_u64(4);
-    let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
-    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-    // 1 + 1 / 0.382, by the formula 1 + ceil(ln(1 - r) / ln(1 - p)).
-    assert!((mean - 3.618).abs() < 0.02, "{mean}");
-    assert_eq!(sizes.iter().min(), Some(&2));
-    assert!((Choice::mean_multiget(&config) - 3.618).abs() < 0.001);
-}
-
-#[test]
-fn longest_and_full_list_counts_match_a_per_id_count() {
-    for profile in ["2011", "2017"] {
-        for types in ["1", "2", "3"] {
-            let config = config(&[("profile", profile), ("maxid1", "20000"), ("link_type_count", types)]);
-            let graph = Graph::new(&config);
-            let each = |id| (0..config.link_types).map(move |nth| (id, nth));
-            let all: Vec<u64> =
-                (config.first..config.end()).flat_map(each).map(|(id, nth)| graph.links(id, nth)).collect();
-            let full = all.iter().filter(|&&links| links >= 20).count() as u64;
-            assert_eq!(graph.lists(20), (all.iter().max().copied().unwrap(), full), "{profile}, {types} types");
-            assert!(full > 0);
-        }
+fn multigets_request_the_published_number_of_ids() {
+    // The mean is 1 / 0.382 from one on. From two on it is one more, by 1 + ceil(ln(1 - r) / ln(1 - p)).
+    for (least, expected) in [("1", 2.618), ("2", 3.618)] {
+        let config = config(&[("link_multiget_dist_min", least)]);
+        let choice = Choice::new(&config);
+        let mut random = Random::seed_from_u64(4);
+        let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
+        let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+        // The deviation of the mean is 0.0046.
+        assert!((mean - expected).abs() < 0.02, "{mean}");
+        let least: u64 = least.parse().unwrap();
+        assert!(sizes.iter().all(|size| (least..=128).contains(size)));
+        let of_least = sizes.iter().filter(|&&size| size == least).count() as f64 / sizes.len() as f64;
+        assert!((of_least - 0.382).abs() < 0.005, "{of_least}");
+        assert!((Choice::mean_multiget(&config) - expected).abs() < 0.001);
     }
 }
 

@@ -178,11 +178,6 @@ impl World {
 }
 
 #[test]
-fn what_is_there_is_found() {
-    assert_eq!(World::worked().lost(), (0, 7));
-}
-
-#[test]
 fn each_kind_of_write_that_is_gone_is_lost() {
     let cases: [(&str, u64, Damage); 8] = [
         ("link 1 to 2 of type 123456789 was written, it is not there", 1, |graph| drop(graph.links.remove(&key(2)))),

@@ -131,18 +131,3 @@ impl GraphLoad for SqlLoader {
         self.statements.transactions.take_statements()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_memory_of_a_batch_serves_the_next_one() {
-        let payload = vec![7; 10];
-        let mut values = vec![Param::Bytes(&payload); 5000];
-        let (memory, capacity) = (values.as_ptr() as usize, values.capacity());
-        values.truncate(4000);
-        let kept = emptied(values);
-        assert_eq!((kept.as_ptr() as usize, kept.capacity(), kept.len()), (memory, capacity, 0));
-    }
-}

@@ -295,42 +295,6 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_mentioned_and_every_mention_is_a_value() {
-        for (name, text) in [("sqlite", sqlite::text()), ("mysql", mysql::text())] {
-            for &sql in Sql::VARIANTS {
-                let places = text.statement(sql);
-                assert!(!places.sql.contains(':'), "{name}: {sql:?} mentions what it is not given: {}", places.sql);
-                let given = sql.values().len() + sql.ids();
-                let parameters = places.sql.matches('?').count();
-                let mentioned = |value| places.order.as_ref().is_none_or(|order| order.contains(&value));
-                assert!((0..given).all(|value| mentioned(value as u8)), "{name}: {sql:?} leaves a value out");
-                match &places.order {
-                    None => assert_eq!(parameters, given, "{name}: {sql:?}"),
-                    Some(order) => {
-                        assert_eq!(parameters, order.len(), "{name}: {sql:?}");
-                        assert!(parameters <= REORDERED_MOST, "{name}: {sql:?} has {parameters} parameters");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn every_value_has_its_number_and_every_number_a_value() {
-        let text = postgresql::text();
-        for &sql in Sql::VARIANTS {
-            let reported = &text.statement(sql).sql;
-            assert!(!reported.contains([':', '?']), "{sql:?} mentions what it is not given: {reported}");
-            let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
-            let mut numbers: Vec<usize> =
-                reported.split('$').skip(1).map(|part| part[..digits(part)].parse().unwrap_or(0)).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            assert!(numbers.into_iter().eq(1..=sql.values().len() + sql.ids()), "{sql:?}: {reported}");
-        }
-    }
-
-    #[test]
     fn what_stands_for_the_index_is_read_from_the_index() {
         for (text, named) in [(sqlite::text(), "INDEXED BY id1_type"), (mysql::text(), "FORCE INDEX (id1_type)")] {
             let scan = &text.statement(Sql::ScanIndex).sql;

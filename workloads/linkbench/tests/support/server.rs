@@ -20,8 +20,6 @@ pub struct Server {
     /// Statements by their beginning, in order of arrival; a `+` before one means that another answer was still
     /// pending.
     pub reported: Vec<String>,
-    /// The statements that were prepared.
-    pub prepared: Vec<String>,
     /// The number of statements, including unrecorded ones.
     pub statements: u64,
     /// Leaves [`Server::reported`] unchanged, because counted code must not allocate.
@@ -89,7 +87,6 @@ impl SqlSession for ServerSession {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement> {
-        self.server.lock().unwrap().prepared.push(sql.to_owned());
         self.texts.push(beginning(sql));
         Ok(Statement(self.texts.len() - 1))
     }

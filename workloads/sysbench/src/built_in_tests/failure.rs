@@ -87,15 +87,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_is_quoted_as_sysbench_quotes_it() {
-        let failure = Failure::system("Cannot open file 'test_file.0'", &io::Error::from_raw_os_error(2))
-            .and(Rank::Warning, "Did you forget to run the prepare step?");
-        let words = "FATAL: Cannot open file 'test_file.0' errno = 2 (No such file or directory)\nWARNING: Did you forget \
-                     to run the prepare step?";
-        assert_eq!(failure.to_string(), words);
-    }
-
-    #[test]
     fn a_clients_words_come_back_even_if_the_device_is_full() {
         for code in [5, 28] {
             let failure = Failure::system("Failed to write file!", &io::Error::from_raw_os_error(code))

@@ -36,27 +36,3 @@ impl Failure {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// From api_basic.t, opt_rate.t and cmdline.t.
-    #[test]
-    fn words_and_exit_codes_are_sysbenchs() {
-        let full = "FATAL: The event queue is full. This means the worker threads are unable to keep up with the \
-                    specified event generation rate";
-        for (failure, words, exit_code) in [
-            (Failure::QueueFull, full, 1),
-            (
-                Failure::ThreadInitTimeout(Duration::from_secs(30)),
-                "FATAL: Worker threads failed to initialize within 30 seconds!",
-                2,
-            ),
-            (Failure::ForcedShutdown, "FATAL: The --max-time limit has expired, forcing shutdown...", 2),
-        ] {
-            assert_eq!(failure.to_string(), words);
-            assert_eq!(failure.exit_code(), exit_code, "{words}");
-        }
-    }
-}

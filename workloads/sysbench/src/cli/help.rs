@@ -56,27 +56,7 @@ fn section(title: &str, tables: &[&[OptionInfo]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::options::{BuiltIn, Kind};
-
-    /// The lines of a help text that sysbench's own users cut out of it.
-    fn part<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
-        text.lines().skip_while(|line| *line != title).skip(1).take_while(|line| !line.is_empty()).collect()
-    }
-
-    /// From commands.t, drivers.t and tests.t, which select the words by their position.
-    #[test]
-    fn sections_can_be_cut_out() {
-        let text = general("sysbench");
-        let commands = text.lines().find(|line| line.contains("Commands")).unwrap();
-        assert_eq!(commands.split(' ').skip(5).collect::<Vec<_>>(), ["prepare", "run", "cleanup", "help"]);
-        let third = |title| -> Vec<&str> {
-            part(&text, title).into_iter().map(|line| line.split(' ').nth(2).unwrap()).collect()
-        };
-        assert_eq!(third("Compiled-in database drivers:"), ["mysql", "pgsql", "sqlite"]);
-        assert_eq!(third("Compiled-in tests:"), ["fileio", "cpu", "memory", "threads", "mutex"]);
-        assert_eq!(part(&text, "mysql options:").len(), 16);
-        assert_eq!(part(&text, "pgsql options:").len(), 7, "sysbench's six, and --pgsql-ignore-errors");
-    }
+    use crate::cli::options::Kind;
 
     /// From opt_help.t, without the explanations and without the text between drivers and tests.
     #[test]
@@ -142,22 +122,5 @@ See 'sysbench <testname> help' for a list of options for each test.
 
 ";
         assert_eq!(table(&options), expected);
-    }
-
-    /// Columns of test_mutex.t.
-    #[test]
-    fn a_built_in_test_lists_its_options() {
-        let mutex = BuiltIn::find("mutex").unwrap();
-        let text = test(mutex.name, mutex.options);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "mutex options:");
-        for (line, begins, ends) in [
-            (lines[1], "  --mutex-num=N   ", " [4096]"),
-            (lines[2], "  --mutex-locks=N ", " [50000]"),
-            (lines[3], "  --mutex-loops=N ", " [10000]"),
-        ] {
-            assert!(line.starts_with(begins) && line.ends_with(ends), "{line}");
-        }
-        assert!(text.ends_with("]\n\n"));
     }
 }

@@ -26,16 +26,3 @@ pub fn line() -> String {
 pub fn banner(lua: &str) -> String {
     format!("{VERSION_STRING} (using rumba {RUMBA}, {lua})\n\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tools_find_the_version_as_the_second_word() {
-        assert_eq!(line().split(' ').nth(1), Some(SYSBENCH));
-        assert!(line().starts_with("sysbench 1."));
-        assert_eq!(VERSION_STRING, format!("sysbench {SYSBENCH}"));
-        assert!(banner("LuaJIT 2.1").ends_with(", LuaJIT 2.1)\n\n"));
-    }
-}

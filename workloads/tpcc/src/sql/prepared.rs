@@ -107,21 +107,3 @@ impl Prepared {
         Wanted::all(style).try_for_each(|wanted| self.get(session, wanted).map(drop))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_statement_has_a_place_and_a_text_of_its_own() {
-        let set = DataSet { number: 0, of: 1 };
-        let all: Vec<Wanted> = Wanted::all(Style::Grouped).collect();
-        let numbers: Vec<usize> = all.iter().map(|wanted| wanted.number()).collect();
-        assert_eq!(numbers, (0..ALL).collect::<Vec<_>>());
-        let mut texts: Vec<String> = all.iter().map(|wanted| wanted.of(set, Dialect::PostgreSql)).collect();
-        texts.sort();
-        texts.dedup();
-        assert_eq!(texts.len(), ALL);
-        assert_eq!(Wanted::all(Style::Plain).count(), STOCK);
-    }
-}

@@ -146,15 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_adjoin_are_made_one_up_to_the_end_of_a_file() {
-        let given =
-            [("file-num", "1"), ("file-total-size", "20K"), ("file-block-size", "4K"), ("file-merged-requests", "3")];
-        let mut requests = requests(&given, None);
-        let seen = [requests.in_order(Operation::Read), requests.in_order(Operation::Read)].map(|r| r.bytes);
-        assert_eq!(seen, [12_288, 8192]);
-    }
-
-    #[test]
     fn all_files_are_synced_after_so_many_requests() {
         let given = [("file-num", "3"), ("file-total-size", "48K"), ("file-fsync-freq", "4")];
         let mut requests = requests(&given, None);
@@ -199,18 +190,5 @@ mod tests {
             let taken: HashSet<_> = requests.taken.iter().flatten().collect();
             assert_eq!(taken.len(), (turn as usize + 1).min(4), "{:?}", requests.taken);
         }
-    }
-
-    #[test]
-    fn reads_and_writes_keep_to_the_ratio() {
-        let (mut reads, mut writes) = (0, 0);
-        for _ in 0..100 {
-            match operation(FileTest::RandomReadWrite, 1.5, reads, writes) {
-                Operation::Read => reads += 1,
-                _ => writes += 1,
-            }
-        }
-        assert_eq!((reads, writes), (60, 40));
-        assert_eq!(operation(FileTest::RandomReadWrite, 0.0, 0, 9), Operation::Write);
     }
 }

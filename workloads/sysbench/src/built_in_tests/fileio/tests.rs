@@ -133,26 +133,6 @@ fn sequential_write_recreates_files() {
 }
 
 #[test]
-fn requests_that_adjoin_are_made_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let (test, _) = prepared(&folder, &with(&[("file-test-mode", "seqrd"), ("file-merged-requests", "3")]));
-    // 48 KiB and 16 KiB of each file.
-    assert_eq!(counts(&test, 8), [8, 0, 0, 262_144, 0]);
-}
-
-/// From test_fileio.t: GH-198.
-#[test]
-fn files_of_broken_blocks_are_read() {
-    for mode in ["seqrd", "rndrd"] {
-        let folder = tempfile::tempdir().unwrap();
-        let given =
-            [("file-total-size", "1M"), ("file-num", "128"), ("file-block-size", "4097"), ("file-test-mode", mode)];
-        let (test, _) = prepared(&folder, &given);
-        assert_eq!(counts(&test, 500)[0], 500);
-    }
-}
-
-#[test]
 fn flags_are_those_of_the_files() {
     // The temporary directory may be in memory, where direct I/O is not possible.
     let folder = tempfile::tempdir_in(".").unwrap();

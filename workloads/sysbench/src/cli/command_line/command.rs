@@ -95,10 +95,4 @@ mod tests {
         assert_eq!(choose("run"), Ok(Command::Run));
         assert_eq!(choose("prepare").unwrap_err().to_string(), "'cpu' test does not implement the 'prepare' command.");
     }
-
-    #[test]
-    fn folders_are_not_part_of_a_tests_name() {
-        assert_eq!(short_name("/usr/share/sysbench/oltp_read_only.lua"), "oltp_read_only.lua");
-        assert_eq!(short_name("oltp_read_only"), "oltp_read_only");
-    }
 }

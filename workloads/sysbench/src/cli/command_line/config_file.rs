@@ -101,18 +101,4 @@ mod tests {
         assert_eq!(file.entries, [entry("threads", "4", 4), entry("db_driver", "sqlite", 5)]);
         assert_eq!(file.unterminated_line, None);
     }
-
-    #[test]
-    fn an_open_quotation_mark_ends_the_file() {
-        let file = parse_config("threads=4\nmysql-db='x\ntime=5\n");
-        assert_eq!(file.entries.len(), 1);
-        assert_eq!(file.unterminated_line, Some(2));
-    }
-
-    #[test]
-    fn a_missing_file_is_named_in_the_systems_words() {
-        let mut read = |_: &str| Err(io::Error::from_raw_os_error(2));
-        let notices = take("no.cnf", &mut OptionSet::general(), &mut read);
-        assert_eq!(notices[0].to_string(), "no.cnf: No such file or directory");
-    }
 }

@@ -81,22 +81,6 @@ fn unknown_options_are_refused_by_name() {
     assert_eq!(refusal("cmdline.lua --bool-op prepare"), "invalid option: --bool-op\ndid you mean --bool_opt?");
 }
 
-/// From cmdline.t.
-#[test]
-fn flags_of_scripts_are_on_or_off() {
-    for (words, is_on) in [
-        ("--bool-opt", true),
-        ("--bool-opt=on", true),
-        ("--bool_opt=true", true),
-        ("--bool-opt=1", true),
-        ("--bool-opt=off", false),
-        ("--bool-opt=false", false),
-        ("--bool-opt=0", false),
-    ] {
-        assert_eq!(resolve(words, Unknown::Refuse).unwrap().flag("bool_opt"), is_on, "{words}");
-    }
-}
-
 #[test]
 fn the_last_of_a_name_counts_and_values_may_have_an_equals_sign() {
     let set = resolve("--time=1 --opt2=a=b --time=2", Unknown::Refuse).unwrap();

@@ -251,14 +251,6 @@ fn the_histogram_stands_between_its_title_and_a_blank() {
     assert_eq!(histogram(&run()), format!("{expected} \n"));
 }
 
-/// From test_cpu.t.
-#[test]
-fn cpu() {
-    assert_eq!(cpu_mode(1000), "Prime numbers limit: 1000\n\n");
-    let text = cpu_cumulative(&plain(), OTHER);
-    assert!(text.starts_with("CPU speed:\n    events per second:     2.50\n\nThroughput:\n"), "{text}");
-}
-
 /// From test_memory.t.
 #[test]
 fn memory() {

@@ -28,38 +28,6 @@ const fn s(seconds: u64) -> Duration {
 }
 
 #[test]
-fn unset_options_use_sysbench_defaults() {
-    let (settings, warnings) = read("").unwrap();
-    let random = RandomSettings { seed: None, shapes: Shapes::default() };
-    let expected = Settings {
-        threads: 1,
-        events: None,
-        time: Some(s(10)),
-        warmup: s(0),
-        forced_shutdown: None,
-        thread_stack_bytes: 65_536,
-        thread_init_timeout: s(30),
-        rate_per_s: None,
-        report_interval: None,
-        checkpoints: vec![],
-        debug: false,
-        validate: false,
-        random,
-        verbosity: Rank::Notice,
-        percentiles: vec![95.0],
-        histogram: false,
-        latency_max_ms: 100_000.0,
-        luajit_command: None,
-        layout: Layout::V1_0,
-        report_json: None,
-        client_driver: ClientDriver::Auto,
-        fleet: None,
-    };
-    assert_eq!(settings, expected);
-    assert_eq!(warnings, Vec::<String>::new());
-}
-
-#[test]
 fn fleet_has_hosts_and_the_address_of_this_one() {
     let place = |text: &str| settings(&format!("--threads=8 --fleet={text}")).fleet.unwrap();
     assert_eq!(place("3@n1"), FleetAddress { hosts: 3, address: "n1".to_owned(), port: 7331 });
@@ -170,18 +138,6 @@ fn names_of_1_0_count_and_are_warned_of() {
     let (settings, warnings) = read("--num-threads=1 --threads=2 --max-time=0 --max-requests=0").unwrap();
     assert_eq!((settings.threads, settings.time), (2, Some(s(10))));
     assert_eq!(warnings, Vec::<String>::new());
-}
-
-/// A script that is not loaded yet may know them.
-#[test]
-fn unknown_config_file_lines_get_their_own_warning() {
-    let mut options = OptionSet::general();
-    let entry = crate::cli::options::ConfigEntry { name: "thraeds".to_owned(), values: vec!["8".to_owned()], line: 2 };
-    options.take_config("x.cnf", vec![entry]);
-    let words = "Global option 'thraeds' will not be exported, because the type is unknown: line 2 of x.cnf; did you \
-                 mean threads?";
-    assert_eq!(Settings::read(&mut options).unwrap().1, Vec::<String>::new());
-    assert_eq!(options.unclaimed_words(), [words]);
 }
 
 #[test]
