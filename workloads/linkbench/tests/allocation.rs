@@ -8,10 +8,10 @@ use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rumba_engine_api::engine::Session;
-use rumba_engine_api::error::Result;
-use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Session};
 use rumba_engine_api::worker::Client;
+use rumba_engine_api::workload::Bound;
+use rumba_engine_null::Null;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use support::server::Server;
@@ -20,48 +20,11 @@ use support::{address, bind, drive};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers at once with zeros, as the `null` engine does.
-struct Zeros;
-
-impl KvSession for Zeros {
-    fn get(&mut self, _: SpaceId, _: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        value.clear();
-        value.resize(128, 0);
-        Ok(true)
-    }
-
-    fn scan(&mut self, _: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
-        (0..4).for_each(|_| visit(scan.from, &[0; 128]));
-        Ok(4)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-        self.get(space, key, value)
-    }
-
-    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn rollback(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn load(&mut self, _: &Batch) -> Result<()> {
-        Ok(())
-    }
+/// A session of the `null` engine, which answers at once with zeros.
+fn zeros(bound: &dyn Bound) -> Session {
+    let config = EngineConfig { cache: 1, durability: Durability::None, ..EngineConfig::new("null") };
+    let instance = Null.open(Path::new("."), &config, bound.schema(Null.info().family)).unwrap();
+    instance.session().unwrap()
 }
 
 /// The allocations of a run, less those of a run without operations.
@@ -77,7 +40,7 @@ fn allocated(run: &mut dyn FnMut(u64)) -> u64 {
 fn operations_allocate_nothing() {
     for profile in ["2011", "2017"] {
         let bound = bind(&[("profile", profile), ("maxid1", "100000")]);
-        let mut client = bound.client(Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
+        let mut client = bound.client(zeros(bound.as_ref()), address(0, 1), 7).unwrap();
         let extra = allocated(&mut |ops| drop(drive(client.as_mut(), ops)));
         assert_eq!(extra, 0, "profile {profile}");
     }
@@ -93,7 +56,7 @@ fn assert_batches_allocate_nothing(loader: &mut dyn Client) {
 #[test]
 fn the_load_allocates_nothing() {
     let bound = bind(&[("maxid1", "400000000")]);
-    let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
+    let mut loader = bound.loader(0, zeros(bound.as_ref()), address(0, 1), 7).unwrap();
     assert_batches_allocate_nothing(loader.as_mut());
 }
 

@@ -27,49 +27,44 @@ fn assert_right(checks: &[Check]) {
     }
 }
 
-/// Runs the mix with several clients at once, each on its own thread; returns (operations, retries).
-fn run_clients(bound: &dyn Bound, open: &(dyn Fn() -> Session + Sync), clients: u32, ops: u64) -> (u64, u64) {
+/// Runs the mix with several clients at once, each on its own thread; returns the operations that were not given up.
+fn run_clients(bound: &dyn Bound, open: &(dyn Fn() -> Session + Sync), clients: u32, ops: u64) -> u64 {
     std::thread::scope(|scope| {
         let run = |at| {
             let mut client = bound.client(open(), address(at, clients), 7).unwrap();
             drive(client.as_mut(), ops)
         };
         let threads: Vec<_> = (0..clients).map(|at| scope.spawn(move || run(at))).collect();
-        let counts: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        let ops = counts.iter().map(|count| count.ops.iter().sum::<u64>() - count.failed).sum();
-        (ops, counts.iter().map(|count| count.retries).sum())
+        let counts = threads.into_iter().map(|thread| thread.join().unwrap());
+        counts.map(|count| count.ops.iter().sum::<u64>() - count.failed).sum()
     })
 }
 
 #[test]
 fn concurrent_clients_leave_correct_counts_and_indexes() {
-    for profile in ["2011", "2017"] {
-        for index in ["during", "after"] {
-            // Few ids, so that clients collide.
-            let bound = bind(&[("profile", profile), ("maxid1", "300"), ("index", index)]);
-            let memory = Memory::default();
-            load(bound.as_ref(), &mut || memory.session(), 2);
-            assert_right(&bound.verify(memory.session()).unwrap());
-            let (ops, _) = run_clients(bound.as_ref(), &|| memory.session(), 2, 20_000);
-            assert!(ops > 39_000, "{ops}");
-            assert_right(&bound.verify(memory.session()).unwrap());
-        }
+    for (profile, index) in [("2011", "during"), ("2017", "after")] {
+        // Few ids, so that clients collide.
+        let bound = bind(&[("profile", profile), ("maxid1", "300"), ("index", index)]);
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 2);
+        assert_right(&bound.verify(memory.session()).unwrap());
+        let ops = run_clients(bound.as_ref(), &|| memory.session(), 2, 20_000);
+        assert!(ops > 39_000, "{ops}");
+        assert_right(&bound.verify(memory.session()).unwrap());
     }
 }
 
 #[test]
 fn over_sql_too_every_count_and_index_entry_is_right() {
-    for profile in ["2011", "2017"] {
-        for index in ["during", "after"] {
-            let bound = bind(&[("profile", profile), ("maxid1", "3000"), ("index", index)]);
-            let sqlite = Sqlite::new();
-            let rows = load(bound.as_ref(), &mut || sqlite.session(), 2);
-            assert_eq!(rows, bound.expected_rows());
-            assert_right(&bound.verify(sqlite.session()).unwrap());
-            let (ops, _) = run_clients(bound.as_ref(), &|| sqlite.session(), 2, 1500);
-            assert!(ops > 2900, "{ops}");
-            assert_right(&bound.verify(sqlite.session()).unwrap());
-        }
+    for (profile, index) in [("2011", "during"), ("2017", "after")] {
+        let bound = bind(&[("profile", profile), ("maxid1", "3000"), ("index", index)]);
+        let sqlite = Sqlite::new();
+        let rows = load(bound.as_ref(), &mut || sqlite.session(), 2);
+        assert_eq!(rows, bound.expected_rows());
+        assert_right(&bound.verify(sqlite.session()).unwrap());
+        let ops = run_clients(bound.as_ref(), &|| sqlite.session(), 2, 1500);
+        assert!(ops > 2900, "{ops}");
+        assert_right(&bound.verify(sqlite.session()).unwrap());
     }
 }
 
@@ -312,9 +307,6 @@ fn tables_that_lost_everything_do_not_pass() {
     let nothing = found(|store| store.rows.clear());
     let names: Vec<&str> = nothing.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [NODE_ROWS_CHECK, NODE_CHECK, LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK, TYPE_CHECK]);
-    let (bound, sqlite) = (bind(&[("maxid1", "3000")]), Sqlite::new());
-    bound.create_schema(&mut sqlite.session()).unwrap();
-    assert_eq!(wrong(bound.verify(sqlite.session()).unwrap()).len(), 6);
 }
 
 #[test]
@@ -330,22 +322,6 @@ fn verification_finds_lost_acknowledged_transactions() {
     // The tables agree with each other, so only the numbers of rows differ.
     let names: Vec<&str> = wrong.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, [NODE_ROWS_CHECK, LINK_ROWS_CHECK]);
-}
-
-#[test]
-fn over_sql_too_verification_finds_a_lost_link_and_a_lost_node() {
-    let bound = bind(&[("maxid1", "3000")]);
-    let sqlite = Sqlite::new();
-    load(bound.as_ref(), &mut || sqlite.session(), 1);
-    run_clients(bound.as_ref(), &|| sqlite.session(), 2, 1000);
-    assert_right(&bound.verify(sqlite.session()).unwrap());
-    let Session::Sql(mut session) = sqlite.session() else { unreachable!() };
-    let lose = "DELETE FROM linktable WHERE visibility = 1 AND id1 = 100 AND id2 = 100 AND link_type = 123456789;
-        UPDATE counttable SET count = count - 1 WHERE id = 100 AND link_type = 123456789;
-        DELETE FROM nodetable WHERE id = 3010;";
-    session.run(lose).unwrap();
-    let lost = wrong(bound.verify(sqlite.session()).unwrap());
-    assert_eq!(lost, [NODE_ROWS_CHECK, LINK_ROWS_CHECK].map(|name| (name.to_owned(), 1)));
 }
 
 /// Another client writes the link only after the lookup, as on engines without a lock on absent rows.

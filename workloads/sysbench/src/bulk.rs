@@ -74,14 +74,4 @@ mod tests {
         assert_eq!(bulk.rest().unwrap(), b"INSERT INTO t VALUES (3)");
         assert_eq!(Bulk::new(b"INSERT").rest(), None);
     }
-
-    #[test]
-    fn a_row_of_numbers_is_the_one_that_a_script_would_write() {
-        let mut bulk = Bulk::new(b"INSERT INTO t VALUES");
-        assert_eq!(bulk.add_numbers([1, -20]), (7, None));
-        assert_eq!(bulk.add(b"(2)"), None);
-        assert_eq!(bulk.add_numbers([i64::MAX, i64::MIN]), (42, None));
-        let rest = bulk.rest().unwrap();
-        assert_eq!(rest, b"INSERT INTO t VALUES (1,-20),(2),(9223372036854775807,-9223372036854775808)");
-    }
 }

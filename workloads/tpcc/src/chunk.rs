@@ -131,25 +131,8 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::{CUSTOMERS, ITEMS};
 
     const SCALE: Scale = Scale { warehouses: 2, customers: 250, items: 1500 };
-
-    #[test]
-    fn chunks_cover_everything_once() {
-        let chunks: Vec<Chunk> = (0..).map_while(|number| Chunk::numbered(&SCALE, number)).collect();
-        let count = |of: fn(&Chunk) -> bool| chunks.iter().filter(|chunk| of(chunk)).count();
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Items(_))), 2);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Warehouse(_))), 2);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Stock(..))), 4);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Customers(..))), 20);
-        assert_eq!(count(|chunk| matches!(chunk, Chunk::Orders(..))), 60);
-        assert!(chunks.contains(&Chunk::Orders(2, 10, 201)) && chunks.contains(&Chunk::Stock(2, 1001)));
-        assert_eq!(Chunk::numbered(&SCALE, chunks.len() as u64), None);
-        assert_eq!(Chunk::count(&SCALE), chunks.len() as u64);
-        let whole = Scale { warehouses: 1, customers: CUSTOMERS, items: ITEMS };
-        assert_eq!((0..).map_while(|number| Chunk::numbered(&whole, number)).count(), 100 + 1 + 100 + 10 * 33);
-    }
 
     /// Guards against a missing, duplicate or misplaced chunk: no other loader writes between two chunks of a run.
     #[test]

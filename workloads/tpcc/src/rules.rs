@@ -73,33 +73,3 @@ pub fn put_note(payment: &Payment, customer: i64, data: &mut Vec<u8>) {
     let _ =
         write!(data, "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {whole}.{part:02} ");
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stock_is_filled_up_before_it_falls_below_ten() {
-        assert_eq!((left(30, 10), left(20, 10), left(19, 10), left(10, 10)), (20, 10, 100, 91));
-    }
-
-    #[test]
-    fn a_total_is_discounted_and_taxed() {
-        let rates = Rates { discount: 1000, warehouse_tax: 500, district_tax: 1500 };
-        // 100.00 less a tenth, plus a fifth.
-        assert_eq!(rates.total(10_000), 10_800);
-    }
-
-    #[test]
-    fn the_customer_in_the_middle_is_rounded_up() {
-        let middle = |count: i64| middle(&(1..=count).collect::<Vec<i64>>());
-        assert_eq!([0, 1, 2, 3, 4].map(middle), [None, Some(1), Some(1), Some(2), Some(2)]);
-    }
-
-    #[test]
-    fn a_history_names_warehouse_and_district() {
-        let mut names = Names::default();
-        [&b"warehouse1"[..], b"    ", b"district10"].into_iter().for_each(|name| names.push(name));
-        assert_eq!(names.text(), b"warehouse1    district10");
-    }
-}

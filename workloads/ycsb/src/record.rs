@@ -106,44 +106,18 @@ fn broken(bytes: &[u8], fields: usize) -> EngineError {
 mod tests {
     use super::*;
 
-    fn values(fields: std::ops::Range<usize>, letter: u8) -> Values {
-        let mut values = Values::default();
-        values.fill(fields, |out, field| out.extend(std::iter::repeat_n(letter, field + 1)));
-        values
-    }
-
-    fn content(record: &Record<'_>) -> Vec<String> {
-        let text = |field| String::from_utf8(record.get(field).to_vec()).unwrap();
-        (0..record.count()).map(text).collect()
-    }
-
-    #[test]
-    fn a_record_is_read_back_and_one_field_of_it_changed() {
-        let (mut bytes, mut changed) = (Vec::new(), Vec::new());
-        put(&mut bytes, &values(0..4, b'a'));
-        let record = Record::of(&bytes, 4).unwrap();
-        assert_eq!(content(&record), ["a", "aa", "aaa", "aaaa"]);
-        let mut longer = Values::default();
-        longer.fill(2..3, |out, _| out.extend_from_slice(b"seven b"));
-        assert_eq!(record.put_with(&longer, &mut changed), 4);
-        let record = Record::of(&changed, 4).unwrap();
-        assert_eq!(content(&record), ["a", "aa", "seven b", "aaaa"]);
-        assert!(record.is_exact());
-        let mut seen = Vec::new();
-        record.visit(Wanted::One(2), &mut |field, content| seen.push((field, content.to_vec())));
-        assert_eq!(seen, [(2, b"seven b".to_vec())]);
-    }
-
     #[test]
     fn what_is_cut_off_is_no_record_and_what_has_more_is_seen() {
-        let mut bytes = Vec::new();
-        put(&mut bytes, &values(0..4, b'a'));
+        let (mut bytes, mut values) = (Vec::new(), Values::default());
+        values.fill(0..4, |out, field| out.extend(std::iter::repeat_n(b'a', field + 1)));
+        put(&mut bytes, &values);
         for end in 0..bytes.len() {
             assert!(Record::of(&bytes[..end], 4).is_err(), "{end} bytes");
         }
         bytes.push(0);
         assert!(!Record::of(&bytes, 4).unwrap().is_exact());
         // The answer of an engine that stores no data.
-        assert_eq!(content(&Record::of(&[0; 128], 10).unwrap()), [""; 10]);
+        let zeros = Record::of(&[0; 128], 10).unwrap();
+        assert!((0..10).all(|field| zeros.get(field).is_empty()));
     }
 }

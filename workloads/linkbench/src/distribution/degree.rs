@@ -115,13 +115,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_cap_bounds_the_largest_node_and_nothing_else() {
-        let free = Degrees::new(TABLE_2017, 1_000_000, u64::MAX);
-        let capped = Degrees::new(TABLE_2017, 1_000_000, 1000);
-        assert_eq!(free.of(0), 4_181_357);
-        assert_eq!(capped.of(0), 1000);
-        assert!((0..1_000_000).all(|rank| capped.of(rank) == free.of(rank).min(1000)));
-    }
 }

@@ -66,26 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_places_in_the_order_of_the_text() {
-        const TEXT: &str = "UPDATE n SET data = :data, time=:time WHERE id = :id AND id <> :id";
-        let places = Places::of(TEXT, Sql::UpdateNode, Marks::Questions);
-        assert_eq!(places.sql, "UPDATE n SET data = ?, time=? WHERE id = ? AND id <> ?");
-        assert_eq!(places.order.as_deref(), Some([4, 3, 0, 0].as_slice()));
-        let places = Places::of(TEXT, Sql::UpdateNode, Marks::Numbered);
-        assert_eq!(places.sql, "UPDATE n SET data = $5, time=$4 WHERE id = $1 AND id <> $1");
-        assert_eq!(places.order, None, "a number says which value it is");
-    }
-
-    #[test]
     fn values_in_the_given_order_need_no_moving() {
         const TEXT: &str = "SELECT 1 WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s)";
         let places = Places::of(TEXT, Sql::GetLinks4, Marks::Questions);
         assert_eq!(places.sql, "SELECT 1 WHERE id1 = ? AND link_type = ? AND id2 IN (?,?,?,?)");
         assert_eq!(places.order, None);
-    }
-
-    #[test]
-    fn a_name_that_is_not_given_stays_for_the_server_to_refuse() {
-        assert_eq!(Places::of("SELECT :idx", Sql::GetNode, Marks::Questions).sql, "SELECT :idx");
     }
 }

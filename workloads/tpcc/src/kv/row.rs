@@ -143,21 +143,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_comes_back_as_it_was_put() {
-        let layout = layout(Table::Item);
-        let row = [Param::Int(7), Param::Int(-3), Param::Text(b"name"), Param::Int(499), Param::Text(b"data")];
-        let mut value = Vec::new();
-        layout.put(&row, &mut value);
-        assert_eq!((layout.number(&value, 1), layout.number(&value, 3)), (-3, 499));
-        assert_eq!((layout.text(&value, 2), layout.text(&value, 4)), (&b"name"[..], &b"data"[..]));
-        layout.set(&mut value, 3, 500);
-        layout.add(&mut value, 1, 5);
-        layout.set_last_text(&mut value, b"longer data");
-        assert_eq!((layout.number(&value, 1), layout.number(&value, 3)), (2, 500));
-        assert_eq!((layout.text(&value, 2), layout.text(&value, 4)), (&b"name"[..], &b"longer data"[..]));
-    }
-
-    #[test]
     fn none_is_none_and_a_key_alone_has_a_value() {
         let mut value = Vec::new();
         layout(Table::NewOrder).put(&[Param::Int(1), Param::Int(2), Param::Int(3)], &mut value);

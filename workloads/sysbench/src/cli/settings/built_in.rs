@@ -358,42 +358,15 @@ mod tests {
     }
 
     #[test]
-    fn unset_options_use_sysbench_defaults() {
-        assert_eq!(CpuSettings::read(&options("cpu", &[])), Ok(CpuSettings { max_prime: 10_000 }));
-        let memory = MemorySettings {
-            block_bytes: 1024,
-            total_bytes: 100 << 30,
-            scope: MemoryScope::Global,
-            huge_pages: false,
-            operation: MemoryOperation::Write,
-            is_random: false,
-        };
-        assert_eq!(MemorySettings::read(&options("memory", &[])), Ok(memory));
+    fn each_setting_is_read_from_its_option() {
         let threads = ThreadsSettings { yields: 1000, locks: 8 };
         assert_eq!(ThreadsSettings::read(&options("threads", &[])), Ok(threads));
         let mutex = MutexSettings { mutexes: 4096, locks: 50_000, loops: 10_000 };
         assert_eq!(MutexSettings::read(&options("mutex", &[])), Ok(mutex));
-        let sync = FileSync { frequency: Some(100), after_writes: false, at_end: true, data_only: false };
-        let files = FileSettings {
-            files: 128,
-            file_bytes: 16 << 20,
-            test: None,
-            io: FileIo::Sync,
-            merged_requests: None,
-            block_bytes: 16_384,
-            flags: FileFlags::default(),
-            sync,
-            read_write_ratio: 1.5,
-        };
-        assert_eq!(FileSettings::read(&options("fileio", &[]), false), Ok(files));
-    }
-
-    #[test]
-    fn a_sync_after_every_write_is_the_only_one() {
-        let given = [("file-fsync-all", "on"), ("file-merged-requests", "4"), ("file-block-size", "4K")];
-        let settings = FileSettings::read(&options("fileio", &given), false).unwrap();
-        let sync = FileSync { frequency: None, after_writes: true, at_end: false, data_only: false };
-        assert_eq!((settings.sync, settings.request_bytes()), (sync, 16_384));
+        let requested = [("memory-scope", "local"), ("memory-oper", "none"), ("memory-access-mode", "rnd")];
+        let MemorySettings { scope, operation, is_random, .. } =
+            MemorySettings::read(&options("memory", &requested)).unwrap();
+        assert_eq!((scope, operation, is_random), (MemoryScope::Local, MemoryOperation::None, true));
     }
 
     /// From test_memory.t and test_fileio.t, and from the source.
