@@ -75,7 +75,7 @@ impl Graph {
 
 /// An access that is correlated with the degree, or not.
 #[derive(Clone, Copy, Debug)]
-struct Blend {
+pub struct Blend {
     uncorrelated: Chance,
     by_degree: Access,
     by_other: Access,
@@ -87,7 +87,8 @@ impl Blend {
         Self { uncorrelated: Chance::new(uncorrelated), by_degree: access(BY_DEGREE), by_other: access(UNCORRELATED) }
     }
 
-    fn id(&self, random: &mut Random) -> u64 {
+    /// Draws an id.
+    pub fn id(&self, random: &mut Random) -> u64 {
         if self.uncorrelated.happens(random) { self.by_other.id(random) } else { self.by_degree.id(random) }
     }
 }
@@ -95,11 +96,16 @@ impl Blend {
 /// Chooses ids as the mix does.
 #[derive(Debug)]
 pub struct Choice {
-    reads: Blend,
-    writes: Blend,
-    node_reads: Access,
-    node_updates: Access,
-    node_deletes: Access,
+    /// The ids whose links to read.
+    pub reads: Blend,
+    /// The ids whose links to write.
+    pub writes: Blend,
+    /// The nodes that are read.
+    pub node_reads: Access,
+    /// The nodes that are updated.
+    pub node_updates: Access,
+    /// The nodes that are deleted.
+    pub node_deletes: Access,
     multiget: Option<Geometric>,
     multiget_min: u64,
     multiget_max: u64,
@@ -126,31 +132,6 @@ impl Choice {
             link_types: config.link_types,
             end: config.end(),
         }
-    }
-
-    /// The id whose links to read.
-    pub fn link_read(&self, random: &mut Random) -> u64 {
-        self.reads.id(random)
-    }
-
-    /// The id whose links to write.
-    pub fn link_write(&self, random: &mut Random) -> u64 {
-        self.writes.id(random)
-    }
-
-    /// The node that is read.
-    pub fn node_read(&self, random: &mut Random) -> u64 {
-        self.node_reads.id(random)
-    }
-
-    /// The node that is updated.
-    pub fn node_update(&self, random: &mut Random) -> u64 {
-        self.node_updates.id(random)
-    }
-
-    /// The node that is deleted.
-    pub fn node_delete(&self, random: &mut Random) -> u64 {
-        self.node_deletes.id(random)
     }
 
     /// A link type; all are equally likely.

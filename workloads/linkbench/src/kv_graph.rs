@@ -46,10 +46,8 @@ enum End<T> {
 
 /// Keeps the first error of a visitor, because visitors cannot return one.
 fn keep(first: &mut Option<EngineError>, result: Result<()>) {
-    if let Err(error) = result
-        && first.is_none()
-    {
-        *first = Some(error);
+    if let Err(error) = result {
+        first.get_or_insert(error);
     }
 }
 
@@ -160,20 +158,19 @@ impl KvGraph {
         Ok(End::Commit(true))
     }
 
-    /// Visits the links of a scan's entries, decoded by `row`.
-    fn visit_links(
+    /// Passes the entries of a scan to `row`, except for the first `pass_over`; returns how many.
+    fn visit_rows(
         &mut self,
         space: usize,
         scan: Scan<'_>,
         pass_over: u64,
-        row: for<'a> fn(&[u8], &'a [u8]) -> Result<Link<'a>>,
-        visit: VisitLink<'_>,
+        mut row: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<u64> {
         let (mut first, mut met) = (None, 0);
         self.session.scan(space, scan, &mut |key, value| {
             met += 1;
             if met > pass_over {
-                keep(&mut first, row(key, value).map(|link| visit(&link)));
+                keep(&mut first, row(key, value));
             }
         })?;
         first.map_or(Ok(met.saturating_sub(pass_over)), Err)
@@ -276,7 +273,7 @@ impl GraphStore for KvGraph {
         }
         let (from, to) = encoding::list_bounds(query.id1, query.link_type, query.from_time, query.to_time);
         let scan = Scan { from: &from, to: &to, limit: size(query.limit.saturating_add(query.offset)) };
-        self.visit_links(INDEX, scan, query.offset, encoding::entry, visit)
+        self.visit_rows(INDEX, scan, query.offset, |key, value| encoding::entry(key, value).map(|link| visit(&link)))
     }
 
     fn statements(&mut self) -> StatementCounts {
@@ -388,50 +385,42 @@ fn after(key: LinkKey) -> Option<LinkKey> {
 /// Sorts after every key of ours.
 const END: [u8; 40] = [0xFF; 40];
 
-/// The start of the page after `key`: the next longer byte string.
-fn page_start(start: &mut [u8; 34], key: Option<&[u8]>) -> usize {
-    let Some(key) = key else { return 0 };
-    start[..key.len()].copy_from_slice(key);
-    key.len() + 1
+/// The page after `key`, which starts with the next longer byte string.
+fn page<const BYTES: usize>(start: &mut [u8; 34], key: Option<[u8; BYTES]>, limit: u64) -> Scan<'_> {
+    let length = key.map_or(0, |key| {
+        start[..BYTES].copy_from_slice(&key);
+        BYTES + 1
+    });
+    Scan { from: &start[..length], to: &END, limit: size(limit) }
 }
 
 impl GraphScan for KvGraph {
     async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64> {
-        let (mut start, key) = ([0; 34], after.map(encoding::node_key));
-        let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
-        let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
-        let (mut first, mut met) = (None, 0);
-        self.session.scan(NODES, scan, &mut |key, value| {
-            met += 1;
-            keep(&mut first, encoding::node(encoding::node_id(key), value).map(|node| visit(&node)));
-        })?;
-        first.map_or(Ok(met), Err)
+        let mut start = [0; 34];
+        let scan = page(&mut start, after.map(encoding::node_key), limit);
+        self.visit_rows(NODES, scan, 0, |key, value| {
+            encoding::node(encoding::node_id(key), value).map(|node| visit(&node))
+        })
     }
 
     async fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
-        let (mut start, key) = ([0; 34], after.map(encoding::link_key));
-        let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
-        let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
-        self.visit_links(LINKS, scan, 0, link_row, visit)
+        let mut start = [0; 34];
+        let scan = page(&mut start, after.map(encoding::link_key), limit);
+        self.visit_rows(LINKS, scan, 0, |key, value| link_row(key, value).map(|link| visit(&link)))
     }
 
     async fn scan_index(&mut self, after: Option<IndexKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
-        let (mut start, key) = ([0; 34], after.map(|entry| encoding::entry_key(&entry)));
-        let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
-        let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
-        self.visit_links(INDEX, scan, 0, encoding::entry, visit)
+        let mut start = [0; 34];
+        let scan = page(&mut start, after.map(|entry| encoding::entry_key(&entry)), limit);
+        self.visit_rows(INDEX, scan, 0, |key, value| encoding::entry(key, value).map(|link| visit(&link)))
     }
 
     async fn scan_counts(&mut self, after: Option<(u64, u64)>, limit: u64, visit: VisitCount<'_>) -> Result<u64> {
-        let (mut start, key) = ([0; 34], after.map(|(id1, link_type)| encoding::count_key(id1, link_type)));
-        let length = page_start(&mut start, key.as_ref().map(|key| key.as_slice()));
-        let scan = Scan { from: &start[..length], to: &END, limit: size(limit) };
-        let (mut first, mut met) = (None, 0);
-        self.session.scan(COUNTS, scan, &mut |key, value| {
-            met += 1;
+        let mut start = [0; 34];
+        let scan = page(&mut start, after.map(|(id1, link_type)| encoding::count_key(id1, link_type)), limit);
+        self.visit_rows(COUNTS, scan, 0, |key, value| {
             let (id1, link_type) = encoding::count_of_key(key);
-            keep(&mut first, encoding::count(id1, link_type, value).map(|count| visit(&count)));
-        })?;
-        first.map_or(Ok(met), Err)
+            encoding::count(id1, link_type, value).map(|count| visit(&count))
+        })
     }
 }

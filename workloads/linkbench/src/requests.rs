@@ -106,7 +106,7 @@ impl<G: GraphStore> Requests<G> {
             self.drawn = Drawn { id1, link_type, tail: Some((place, time)), ..self.drawn };
             return;
         }
-        let id1 = self.choice.link_read(&mut self.random);
+        let id1 = self.choice.reads.id(&mut self.random);
         self.draw_links(id1);
     }
 
@@ -165,14 +165,14 @@ impl<G: GraphStore> Worker for Requests<G> {
         match kind {
             Kind::GetLinksList => self.draw_list(),
             Kind::GetLinks | Kind::CountLinks => {
-                let id1 = self.choice.link_read(&mut self.random);
+                let id1 = self.choice.reads.id(&mut self.random);
                 self.draw_links(id1);
                 if kind == Kind::GetLinks {
                     self.draw_multiget();
                 }
             }
             Kind::AddLink | Kind::UpdateLink | Kind::DeleteLink => {
-                let id1 = self.choice.link_write(&mut self.random);
+                let id1 = self.choice.writes.id(&mut self.random);
                 self.draw_links(id1);
                 self.draw_id2(match kind {
                     Kind::AddLink => Existing::ADD,
@@ -183,13 +183,13 @@ impl<G: GraphStore> Worker for Requests<G> {
                     self.link_payload.fill(&mut self.random, &mut self.data);
                 }
             }
-            Kind::GetNode => self.drawn.id1 = self.choice.node_read(&mut self.random),
+            Kind::GetNode => self.drawn.id1 = self.choice.node_reads.id(&mut self.random),
             Kind::UpdateNode => {
-                self.drawn.id1 = self.choice.node_update(&mut self.random);
+                self.drawn.id1 = self.choice.node_updates.id(&mut self.random);
                 self.node_payload.fill(&mut self.random, &mut self.data);
             }
             Kind::AddNode => self.node_payload.fill(&mut self.random, &mut self.data),
-            Kind::DeleteNode => self.drawn.id1 = self.choice.node_delete(&mut self.random),
+            Kind::DeleteNode => self.drawn.id1 = self.choice.node_deletes.id(&mut self.random),
         }
         Some(kind as OpKind)
     }

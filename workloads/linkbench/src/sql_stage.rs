@@ -3,44 +3,39 @@
 use crate::graph::{Link, LinkCount, Node};
 
 /// A staged row.
+#[derive(Clone, Copy, Debug)]
 pub enum Staged<'a> {
     Node(Node<'a>),
     Link(Link<'a>),
     Count(LinkCount),
 }
 
-/// A row whose payload ends at `end` in the flat buffer; it begins at the end of the previous one.
-#[derive(Debug)]
-enum Entry {
-    Node { node: Node<'static>, end: usize },
-    Link { link: Link<'static>, end: usize },
-    Count(LinkCount),
-}
-
 /// The rows.
 #[derive(Debug, Default)]
 pub struct Stage {
-    entries: Vec<Entry>,
+    /// Each row without its payload, and where that ends in the flat buffer; it begins at the end of the previous one.
+    entries: Vec<(Staged<'static>, usize)>,
     payload: Vec<u8>,
 }
 
 impl Stage {
+    fn push(&mut self, row: Staged<'static>, payload: &[u8]) {
+        self.payload.extend_from_slice(payload);
+        self.entries.push((row, self.payload.len()));
+    }
+
     pub fn push_node(&mut self, node: &Node<'_>) {
-        self.payload.extend_from_slice(node.data);
-        let Node { id, node_type, version, time, .. } = *node;
-        self.entries
-            .push(Entry::Node { node: Node { id, node_type, version, time, data: &[] }, end: self.payload.len() });
+        let Node { id, node_type, version, time, data } = *node;
+        self.push(Staged::Node(Node { id, node_type, version, time, data: &[] }), data);
     }
 
     pub fn push_link(&mut self, link: &Link<'_>) {
-        self.payload.extend_from_slice(link.data);
-        let Link { key, visible, version, time, .. } = *link;
-        self.entries
-            .push(Entry::Link { link: Link { key, visible, version, time, data: &[] }, end: self.payload.len() });
+        let Link { key, visible, version, time, data } = *link;
+        self.push(Staged::Link(Link { key, visible, version, time, data: &[] }), data);
     }
 
     pub fn push_count(&mut self, count: &LinkCount) {
-        self.entries.push(Entry::Count(*count));
+        self.push(Staged::Count(*count), &[]);
     }
 
     pub fn is_empty(&self) -> bool {
@@ -55,12 +50,12 @@ impl Stage {
     /// The rows in the order they were staged.
     pub fn rows(&self) -> impl Iterator<Item = Staged<'_>> {
         let mut start = 0;
-        self.entries.iter().map(move |entry| {
-            let mut payload = |end: usize| &self.payload[std::mem::replace(&mut start, end)..end];
-            match *entry {
-                Entry::Node { node, end } => Staged::Node(Node { data: payload(end), ..node }),
-                Entry::Link { link, end } => Staged::Link(Link { data: payload(end), ..link }),
-                Entry::Count(count) => Staged::Count(count),
+        self.entries.iter().map(move |&(row, end)| {
+            let data = &self.payload[std::mem::replace(&mut start, end)..end];
+            match row {
+                Staged::Node(node) => Staged::Node(Node { data, ..node }),
+                Staged::Link(link) => Staged::Link(Link { data, ..link }),
+                Staged::Count(count) => Staged::Count(count),
             }
         })
     }

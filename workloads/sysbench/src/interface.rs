@@ -17,9 +17,20 @@ use crate::random::Distribution;
 use crate::rows::RowRoom;
 use crate::statement::ParamHead;
 
-/// `rumba_interface` of api.lua.
-#[repr(C)]
-struct Interface {
+/// Defines the table of functions, whose fields have their names.
+macro_rules! interface {
+    ($($name:ident: $kind:ty,)*) => {
+        /// `rumba_interface` of api.lua, and then `rumba_own` of rumba.lua, which adds to it.
+        #[repr(C)]
+        struct Interface {
+            $($name: $kind,)*
+        }
+
+        static INTERFACE: Interface = Interface { $($name),* };
+    };
+}
+
+interface! {
     driver: unsafe extern "C" fn(*const Handles, *const c_char) -> *const DriverHead,
     connect: unsafe extern "C" fn(*const Handles, *const DriverHead) -> *mut Connection,
     let_go: unsafe extern "C" fn(*const Handles, *mut Connection) -> bool,
@@ -67,7 +78,7 @@ struct Interface {
     seldom: unsafe extern "C" fn() -> *const c_char,
     legacy: unsafe extern "C" fn() -> *const c_char,
     own: unsafe extern "C" fn() -> *const c_char,
-    // `rumba_own` of rumba.lua, which adds to `rumba_interface`.
+    // `rumba_own` of rumba.lua.
     operation: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
     counter: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
     name_event: unsafe extern "C" fn(*const Handles, u32),
@@ -100,72 +111,6 @@ impl From<&[u8]> for Bytes {
 }
 
 type Draw = unsafe extern "C" fn(*const Handles, u32, u32) -> u32;
-
-static INTERFACE: Interface = Interface {
-    driver,
-    connect,
-    let_go,
-    disconnect,
-    reconnect,
-    fail_again,
-    query,
-    prepare,
-    let_go_statement,
-    bind,
-    execute,
-    close,
-    row,
-    forget_rows,
-    bulk_begin,
-    bulk_add,
-    bulk_add_numbers,
-    bulk_end,
-    load_begin,
-    load_int,
-    load_text,
-    load_string,
-    load_end,
-    more_events,
-    event_start,
-    event_stop,
-    count,
-    rand_uint64,
-    rand_double,
-    rand_default,
-    rand_uniform,
-    rand_gaussian,
-    rand_special,
-    rand_pareto,
-    rand_zipfian,
-    rand_wide,
-    rand_unique,
-    rand_string,
-    rand_varstring,
-    histogram_new,
-    histogram_let_go,
-    histogram_update,
-    histogram_print,
-    alert,
-    seldom,
-    legacy,
-    own,
-    operation,
-    counter,
-    name_event,
-    add_to_counter,
-    add_logical_bytes,
-    kv_open,
-    kv_get,
-    kv_put,
-    kv_delete,
-    kv_scan,
-    kv_begin,
-    kv_commit,
-    kv_rollback,
-    kv_value,
-    kv_entry,
-    kv_error,
-};
 
 /// The address of the function table.
 pub(crate) fn table() -> *const c_void {
@@ -320,28 +265,22 @@ unsafe extern "C" fn rand_double(client: *const Handles) -> f64 {
     unsafe { (*client).context.random().share() }
 }
 
-unsafe extern "C" fn rand_default(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().default(a, b) }
+/// Functions that draw a number of a range, each named after its method of `Random`.
+macro_rules! draws {
+    ($($name:ident: $draw:ident,)*) => {
+        $(unsafe extern "C" fn $name(client: *const Handles, a: u32, b: u32) -> u32 {
+            unsafe { (*client).context.random().$draw(a, b) }
+        })*
+    };
 }
 
-unsafe extern "C" fn rand_uniform(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().uniform(a, b) }
-}
-
-unsafe extern "C" fn rand_gaussian(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().gaussian(a, b) }
-}
-
-unsafe extern "C" fn rand_special(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().special(a, b) }
-}
-
-unsafe extern "C" fn rand_pareto(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().pareto(a, b) }
-}
-
-unsafe extern "C" fn rand_zipfian(client: *const Handles, a: u32, b: u32) -> u32 {
-    unsafe { (*client).context.random().zipfian(a, b) }
+draws! {
+    rand_default: default,
+    rand_uniform: uniform,
+    rand_gaussian: gaussian,
+    rand_special: special,
+    rand_pareto: pareto,
+    rand_zipfian: zipfian,
 }
 
 /// A number of a range that exceeds 32 bits. The kinds are the distributions in the order of their names, from 1; all

@@ -74,7 +74,10 @@ struct Timed {
 }
 
 impl Timed {
-    fn begun(&mut self, at: Instant, submitted: Result<()>) -> Result<()> {
+    /// Submits a statement, and notes when that began.
+    fn begin(&mut self, submit: impl FnOnce(&mut dyn SqlSession) -> Result<()>) -> Result<()> {
+        let at = Instant::now();
+        let submitted = submit(&mut *self.session);
         match &submitted {
             Ok(()) => self.submitted.push_back(at),
             Err(error) => self.forget_after(error),
@@ -124,27 +127,19 @@ impl SqlSession for Timed {
     }
 
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<()> {
-        let at = Instant::now();
-        let submitted = self.session.submit(statement, params);
-        self.begun(at, submitted)
+        self.begin(|session| session.submit(statement, params))
     }
 
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<()> {
-        let at = Instant::now();
-        let submitted = self.session.submit_rows(rows, values);
-        self.begun(at, submitted)
+        self.begin(|session| session.submit_rows(rows, values))
     }
 
     fn submit_text(&mut self, sql: &str) -> Result<()> {
-        let at = Instant::now();
-        let submitted = self.session.submit_text(sql);
-        self.begun(at, submitted)
+        self.begin(|session| session.submit_text(sql))
     }
 
     fn submit_bytes(&mut self, sql: &[u8]) -> Result<()> {
-        let at = Instant::now();
-        let submitted = self.session.submit_bytes(sql);
-        self.begun(at, submitted)
+        self.begin(|session| session.submit_bytes(sql))
     }
 
     fn close(&mut self, statement: Statement) -> Result<()> {

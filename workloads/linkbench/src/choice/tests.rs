@@ -100,7 +100,7 @@ fn a_multiget_names_each_id_once_and_in_order() {
         let graph = Graph::new(&config);
         let (mut random, mut id2s) = (Random::seed_from_u64(4), Vec::new());
         for _ in 0..10_000 {
-            let id1 = choice.link_read(&mut random);
+            let id1 = choice.reads.id(&mut random);
             choice.id2s(&graph, id1, LINK_TYPE, Existing::GET, &mut random, &mut id2s);
             assert!(!id2s.is_empty() && id2s.len() <= MULTIGET_MAX);
             assert!(id2s.windows(2).all(|pair| pair[0] < pair[1]), "{id2s:?}");
@@ -115,7 +115,7 @@ fn loaded_share(profile: &str, existing: f64, least_links: u64) -> f64 {
     let mut random = Random::seed_from_u64(8);
     let (mut loaded, mut all) = (0, 0);
     while all < 50_000 {
-        let id1 = choice.link_write(&mut random);
+        let id1 = choice.writes.id(&mut random);
         let links = graph.links(id1, 0);
         if links >= least_links {
             let id2 = choice.id2(&graph, id1, LINK_TYPE, existing, &mut random);
@@ -150,7 +150,7 @@ fn links_of_reads(blend: &str) -> f64 {
     let config = config(&[("maxid1", "1000001"), ("read_uncorr_blend", blend)]);
     let (choice, graph) = (Choice::new(&config), Graph::new(&config));
     let mut random = Random::seed_from_u64(2);
-    let links = (0..200_000).map(|_| graph.links(choice.link_read(&mut random), 0));
+    let links = (0..200_000).map(|_| graph.links(choice.reads.id(&mut random), 0));
     links.sum::<u64>() as f64 / 200_000.0
 }
 
@@ -169,7 +169,7 @@ fn links_of_writes(settings: &[(&str, Value)]) -> f64 {
     let config = Config::new(&settings.iter().cloned().chain([ids]).collect()).unwrap();
     let (choice, graph) = (Choice::new(&config), Graph::new(&config));
     let mut random = Random::seed_from_u64(2);
-    let links = (0..200_000).map(|_| graph.links(choice.link_write(&mut random), 0));
+    let links = (0..200_000).map(|_| graph.links(choice.writes.id(&mut random), 0));
     links.sum::<u64>() as f64 / 200_000.0
 }
 
@@ -189,7 +189,7 @@ fn deletes_are_uniform_so_that_the_hottest_nodes_live_on() {
     let choice = Choice::new(&config);
     let mut random = Random::seed_from_u64(6);
     let mut counts = [0u32; 1000];
-    (0..100_000).for_each(|_| counts[(choice.node_delete(&mut random) - 1) as usize] += 1);
+    (0..100_000).for_each(|_| counts[(choice.node_deletes.id(&mut random) - 1) as usize] += 1);
     let chi: f64 = counts.iter().map(|&count| (f64::from(count) - 100.0).powi(2) / 100.0).sum();
     // 999 degrees of freedom, as in the tests of Zipf's law.
     assert!(chi < 1150.0, "{chi}");

@@ -41,13 +41,6 @@ fn unreported(there: bool) -> Written {
     Written { there, growth: None }
 }
 
-/// Keeps the first error; the rest of the answer is ignored.
-fn keep<T>(first: &mut Option<EngineError>, result: Result<T>) {
-    if let Err(error) = result {
-        first.get_or_insert(error);
-    }
-}
-
 impl DocumentGraph {
     /// A graph over `session`.
     pub fn new(session: Box<dyn DocumentSession>, ids: NodeIds) -> Self {
@@ -70,11 +63,20 @@ impl DocumentGraph {
         }
     }
 
-    /// Visits the links that are found.
-    async fn find_links(session: &mut CountedDocuments, find: Find<'_>, visit: VisitLink<'_>) -> Result<u64> {
+    /// Reads the documents that are found, by `read`; returns how many. After an error the rest of the answer is ignored.
+    async fn find(
+        session: &mut CountedDocuments,
+        of: &str,
+        find: Find<'_>,
+        mut read: impl FnMut(Document<'_>) -> Result<()>,
+    ) -> Result<u64> {
         let mut first = None;
-        let mut each = |document: Document<'_>| keep(&mut first, schema::link(document).map(|link| visit(&link)));
-        let done = session.execute(Command::Find { of: LINKS, find }, &mut each).await?;
+        let mut each = |document: Document<'_>| {
+            if let Err(error) = read(document) {
+                first.get_or_insert(error);
+            }
+        };
+        let done = session.execute(Command::Find { of, find }, &mut each).await?;
         first.map_or(Ok(done.documents), Err)
     }
 
@@ -193,10 +195,8 @@ impl GraphStore for DocumentGraph {
     async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool> {
         let filter = self.filter.write(|of| of.int("_id", number(id)));
         let find = Find { limit: 1, ..Find::by(filter) };
-        let mut first = None;
-        let mut each = |document: Document<'_>| keep(&mut first, schema::node(document).map(|node| visit(&node)));
-        let done = self.session.execute(Command::Find { of: NODES, find }, &mut each).await?;
-        first.map_or(Ok(done.documents > 0), Err)
+        let read = |document: Document<'_>| schema::node(document).map(|node| visit(&node));
+        Ok(Self::find(&mut self.session, NODES, find, read).await? > 0)
     }
 
     async fn update_node(&mut self, node: &Node<'_>) -> Result<Written> {
@@ -236,11 +236,10 @@ impl GraphStore for DocumentGraph {
     async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64> {
         let id = schema::count_id(id1, link_type);
         let find = Find { limit: 1, ..Find::by(self.filter.write(|of| of.binary("_id", &id))) };
-        let (mut count, mut first) = (0, None);
-        let mut each =
-            |document: Document<'_>| keep(&mut first, schema::count(document).map(|found| count = found.count));
-        self.session.execute(Command::Find { of: COUNTS, find }, &mut each).await?;
-        first.map_or(Ok(count), Err)
+        let mut count = 0;
+        let read = |document: Document<'_>| schema::count(document).map(|found| count = found.count);
+        Self::find(&mut self.session, COUNTS, find, read).await?;
+        Ok(count)
     }
 
     async fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> Result<u64> {
@@ -254,7 +253,8 @@ impl GraphStore for DocumentGraph {
                 });
             });
         });
-        Self::find_links(&mut self.session, Find::by(filter), visit).await
+        let read = |document: Document<'_>| schema::link(document).map(|link| visit(&link));
+        Self::find(&mut self.session, LINKS, Find::by(filter), read).await
     }
 
     async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
@@ -276,7 +276,8 @@ impl GraphStore for DocumentGraph {
             limit: short(query.limit),
             ..Find::by(filter)
         };
-        Self::find_links(&mut self.session, find, visit).await
+        let read = |document: Document<'_>| schema::link(document).map(|link| visit(&link));
+        Self::find(&mut self.session, LINKS, find, read).await
     }
 
     fn statements(&mut self) -> StatementCounts {

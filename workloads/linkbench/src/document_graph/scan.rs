@@ -1,11 +1,11 @@
 //! Full scans over documents, in pages.
 
-use rumba_engine_api::bson::{Document, DocumentBuf, Writer};
-use rumba_engine_api::document::{Command, Find};
+use rumba_engine_api::bson::{DocumentBuf, Writer};
+use rumba_engine_api::document::Find;
 use rumba_engine_api::error::Result;
 
+use super::DocumentGraph;
 use super::schema::{self, COUNTS, ENTRY, INDEX, LINKS, NODES, number};
-use super::{DocumentGraph, keep};
 use crate::graph::{GraphScan, IndexKey, LinkKey, VisitCount, VisitLink, VisitNode};
 
 /// In rising order of these.
@@ -37,25 +37,6 @@ fn behind_entry(after: Option<IndexKey>) -> DocumentBuf {
     })
 }
 
-impl DocumentGraph {
-    /// Visits a page of a collection.
-    async fn page<T>(
-        &mut self,
-        of: &str,
-        find: Find<'_>,
-        read: impl Fn(Document<'_>, &mut T) -> Result<()>,
-        visit: &mut T,
-    ) -> Result<u64>
-    where
-        T: ?Sized,
-    {
-        let mut first = None;
-        let mut each = |document: Document<'_>| keep(&mut first, read(document, visit));
-        let done = self.session.execute(Command::Find { of, find }, &mut each).await?;
-        first.map_or(Ok(done.documents), Err)
-    }
-}
-
 /// A page's limit as sessions count.
 fn short(limit: u64) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
@@ -66,14 +47,14 @@ impl GraphScan for DocumentGraph {
         let (order, filter) =
             (rising(&["_id"]), behind(after.map(|id| move |of: &mut Writer<'_>| of.int("$gt", number(id)))));
         let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
-        self.page(NODES, find, |document, visit| schema::node(document).map(|node| visit(&node)), visit).await
+        Self::find(&mut self.session, NODES, find, |document| schema::node(document).map(|node| visit(&node))).await
     }
 
     async fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let after = after.map(|key| move |of: &mut Writer<'_>| of.binary("$gt", &schema::link_id(key)));
         let (order, filter) = (rising(&["_id"]), behind(after));
         let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
-        self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
+        Self::find(&mut self.session, LINKS, find, |document| schema::link(document).map(|link| visit(&link))).await
     }
 
     async fn scan_index(&mut self, after: Option<IndexKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
@@ -85,7 +66,7 @@ impl GraphScan for DocumentGraph {
             index: INDEX,
             ..Find::by(filter.get())
         };
-        self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
+        Self::find(&mut self.session, LINKS, find, |document| schema::link(document).map(|link| visit(&link))).await
     }
 
     async fn scan_counts(&mut self, after: Option<(u64, u64)>, limit: u64, visit: VisitCount<'_>) -> Result<u64> {
@@ -93,6 +74,6 @@ impl GraphScan for DocumentGraph {
             .map(|(id1, link_type)| move |of: &mut Writer<'_>| of.binary("$gt", &schema::count_id(id1, link_type)));
         let (order, filter) = (rising(&["_id"]), behind(after));
         let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
-        self.page(COUNTS, find, |document, visit| schema::count(document).map(|count| visit(&count)), visit).await
+        Self::find(&mut self.session, COUNTS, find, |document| schema::count(document).map(|count| visit(&count))).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cumulative::general;
+use super::cumulative::{general, latency_in};
 use super::number::{ms, rank, size};
 use super::{Closing, Layout, Snapshot};
 use crate::cli::settings::{
@@ -231,18 +231,7 @@ fn file_throughput(snapshot: &Snapshot) -> String {
 
 /// Like that of other tests, in narrower columns.
 fn file_latency(snapshot: &Snapshot) -> String {
-    let of = &snapshot.latency;
-    let row = |name: &str, ns: u64| format!("         {name}:                            {:10.2}\n", ms(ns));
-    let percentile = |percent: f64, latency_ms: f64| {
-        let label = format!("        {:>3}th percentile:", rank(percent));
-        format!("{label} {latency_ms:width$.2}\n", width = 50_usize.saturating_sub(label.len()))
-    };
-    let percentiles = match snapshot.percentiles.as_slice() {
-        [] => "         percentile stats:               disabled\n".to_owned(),
-        all => all.iter().map(|of| percentile(of.percent, of.latency_ms)).collect(),
-    };
-    let (min, avg, max) = (row("min", of.min_ns), row("avg", of.avg_ns), row("max", of.max_ns));
-    format!("Latency (ms):\n{min}{avg}{max}{percentiles}{}\n", row("sum", of.sum_ns))
+    latency_in(snapshot, 50, |name, ns| format!("         {name}:                            {:10.2}\n", ms(ns)))
 }
 
 fn file_operations(snapshot: &Snapshot) -> String {

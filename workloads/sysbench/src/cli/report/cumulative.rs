@@ -107,12 +107,16 @@ General statistics:
 }
 
 fn latency(snapshot: &Snapshot) -> String {
+    latency_in(snapshot, 52, |name, ns| format!("         {name}: {:39.2}\n", ms(ns)))
+}
+
+/// The latencies in columns of this width, with these rows.
+pub(super) fn latency_in(snapshot: &Snapshot, columns: usize, row: impl Fn(&str, u64) -> String) -> String {
     let of = &snapshot.latency;
-    let row = |name: &str, ns: u64| format!("         {name}: {:39.2}\n", ms(ns));
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
-        // 27 digits after the label of an integer, so that the decimal point stays in its column.
-        format!("{label} {latency_ms:width$.2}\n", width = 52_usize.saturating_sub(label.len()))
+        // Of 52 columns, 27 digits come after the label of an integer, so that the decimal point stays in its column.
+        format!("{label} {latency_ms:width$.2}\n", width = columns.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {
         [] => "         percentile stats:               disabled\n".to_owned(),
