@@ -1,7 +1,7 @@
 //! Options of databases and their drivers.
 
 use super::Kind::{Flag, Int, List, Path, Size, Text};
-use super::{Group, Kind, OptionInfo, Origin, from, option};
+use super::{Group, Kind, OptionInfo, option};
 
 /// Options of every database.
 pub static DATABASE: &[OptionInfo] = &[
@@ -31,21 +31,18 @@ pub static MYSQL: &[OptionInfo] = &[
     mysql("mysql-password", Text, Some(""), "password"),
     mysql("mysql-db", Text, Some("sbtest"), "database"),
     // In 1.0.20, and with client libraries without modes, this is a flag that is off. SslMode reads both forms.
-    from(
-        Origin::DefaultBefore11("off"),
-        mysql(
-            "mysql-ssl",
-            Text,
-            Some("disabled"),
-            "encryption: {disabled, preferred, required, verify_ca, verify_identity}; alone, or on, it is required",
-        ),
+    mysql(
+        "mysql-ssl",
+        Text,
+        Some("disabled"),
+        "encryption: {disabled, preferred, required, verify_ca, verify_identity}; alone, or on, it is required",
     ),
-    from(Origin::Since11, mysql("mysql-ssl-key", Text, None, "file of the client's private key")),
-    from(Origin::Since11, mysql("mysql-ssl-ca", Text, None, "file of the authorities that sign servers")),
-    from(Origin::Since11, mysql("mysql-ssl-cert", Text, None, "file of the client's certificate")),
+    mysql("mysql-ssl-key", Text, None, "file of the client's private key"),
+    mysql("mysql-ssl-ca", Text, None, "file of the authorities that sign servers"),
+    mysql("mysql-ssl-cert", Text, None, "file of the client's certificate"),
     mysql("mysql-ssl-cipher", Text, Some(""), "not supported"),
     mysql("mysql-compression", Flag, Some("off"), "not supported"),
-    from(Origin::Since11, mysql("mysql-compression-algorithms", Text, Some("zlib"), "not supported")),
+    mysql("mysql-compression-algorithms", Text, Some("zlib"), "not supported"),
     mysql("mysql-debug", Flag, Some("off"), "not supported"),
     mysql("mysql-ignore-errors", List, Some("1213,1020,1205"), "errors after which an event is restarted, or \"all\""),
     mysql("mysql-dry-run", Flag, Some("off"), "send nothing, and treat all statements as done"),
@@ -58,24 +55,18 @@ pub static PGSQL: &[OptionInfo] = &[
     pgsql("pgsql-user", Text, Some("sbtest"), "user"),
     pgsql("pgsql-password", Text, Some(""), "password"),
     pgsql("pgsql-db", Text, Some("sbtest"), "database"),
-    from(
-        Origin::Since11,
-        pgsql(
-            "pgsql-sslmode",
-            Text,
-            Some("prefer"),
-            "encryption: {disable, allow, prefer, require, verify-ca, verify-full}",
-        ),
+    pgsql(
+        "pgsql-sslmode",
+        Text,
+        Some("prefer"),
+        "encryption: {disable, allow, prefer, require, verify-ca, verify-full}",
     ),
-    from(
-        Origin::Rumba,
-        pgsql(
-            "pgsql-ignore-errors",
-            List,
-            // A deadlock, a serialization failure, a duplicate key: sysbench's driver ignores no others.
-            Some("40P01,40001,23505"),
-            "SQLSTATEs after which an event is restarted, or \"all\"; 57P01 also reconnects",
-        ),
+    pgsql(
+        "pgsql-ignore-errors",
+        List,
+        // A deadlock, a serialization failure, a duplicate key: sysbench's driver ignores no others.
+        Some("40P01,40001,23505"),
+        "SQLSTATEs after which an event is restarted, or \"all\"; 57P01 also reconnects",
     ),
 ];
 
@@ -109,5 +100,5 @@ const fn pgsql(name: &'static str, kind: Kind, default: Option<&'static str>, he
 }
 
 const fn sqlite(name: &'static str, kind: Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
-    from(Origin::Rumba, option(Group::Driver("sqlite"), name, kind, default, help))
+    option(Group::Driver("sqlite"), name, kind, default, help)
 }

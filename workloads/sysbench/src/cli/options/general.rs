@@ -2,17 +2,14 @@
 
 use super::Group::{Before11, General, LogOperations, LogText, Random, Rumba};
 use super::Kind::{Double, File, Flag, Int, List, Numbers, Path, Size, Text};
-use super::{OptionInfo, Origin, from, option};
+use super::{OptionInfo, option};
 
 /// General options.
 pub static GENERAL: &[OptionInfo] = &[
     option(General, "threads", Int, Some("1"), "how many threads run events, each with its own state of the script"),
     option(General, "events", Int, Some("0"), "end after this many events; 0 for no limit"),
     option(General, "time", Int, Some("10"), "end after this many seconds; 0 for no limit"),
-    from(
-        Origin::Since11,
-        option(General, "warmup-time", Int, Some("0"), "seconds of events before those that are counted"),
-    ),
+    option(General, "warmup-time", Int, Some("0"), "seconds of events before those that are counted"),
     option(
         General,
         "forced-shutdown",
@@ -22,15 +19,12 @@ pub static GENERAL: &[OptionInfo] = &[
          for them",
     ),
     option(General, "thread-stack-size", Size, Some("64K"), "stack of each thread"),
-    from(
-        Origin::Since11,
-        option(
-            General,
-            "thread-init-timeout",
-            Int,
-            Some("30"),
-            "seconds in which all threads have to be ready; 0 for no limit",
-        ),
+    option(
+        General,
+        "thread-init-timeout",
+        Int,
+        Some("30"),
+        "seconds in which all threads have to be ready; 0 for no limit",
     ),
     option(General, "rate", Int, Some("0"), "events that arrive in a second, on average; 0 for as many as can be done"),
     option(General, "report-interval", Int, Some("0"), "seconds from one intermediate report to the next; 0 for none"),
@@ -46,37 +40,22 @@ pub static GENERAL: &[OptionInfo] = &[
     option(General, "help", Flag, Some("off"), "print this text"),
     option(General, "version", Flag, Some("off"), "print the version"),
     option(General, "config-file", File, None, "read options from this file too, lines of NAME=VALUE"),
-    from(
-        Origin::Since11,
-        option(
-            General,
-            "luajit-cmd",
-            Text,
-            None,
-            "a command to LuaJIT, as for 'luajit -j'; 'off' disables compilation",
-        ),
-    ),
+    option(General, "luajit-cmd", Text, None, "a command to LuaJIT, as for 'luajit -j'; 'off' disables compilation"),
 ];
 
 /// Options of the random numbers.
 pub static RANDOM: &[OptionInfo] = &[
     // 1.1 names {uniform, gaussian, pareto, zipfian}; special is 1.0's and works too.
-    from(
-        Origin::DefaultBefore11("special"),
-        option(
-            Random,
-            "rand-type",
-            Text,
-            Some("uniform"),
-            "how numbers are distributed where a script does not say: {uniform, gaussian, special, pareto, zipfian}",
-        ),
+    option(
+        Random,
+        "rand-type",
+        Text,
+        Some("uniform"),
+        "how numbers are distributed where a script does not say: {uniform, gaussian, special, pareto, zipfian}",
     ),
     option(Random, "rand-seed", Int, Some("0"), "seed of the random numbers; 0 takes the time of day"),
     option(Random, "rand-pareto-h", Double, Some("0.2"), "parameter h of the Pareto distribution"),
-    from(
-        Origin::Since11,
-        option(Random, "rand-zipfian-exp", Double, Some("0.8"), "exponent (theta) of the Zipfian distribution"),
-    ),
+    option(Random, "rand-zipfian-exp", Double, Some("0.8"), "exponent (theta) of the Zipfian distribution"),
 ];
 
 /// How much is said.
@@ -138,9 +117,9 @@ pub static BEFORE_1_1: &[OptionInfo] = &[
 ];
 
 const fn own(name: &'static str, kind: super::Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
-    from(Origin::Rumba, option(Rumba, name, kind, default, help))
+    option(Rumba, name, kind, default, help)
 }
 
 const fn old(name: &'static str, default: Option<&'static str>, help: &'static str) -> OptionInfo {
-    from(Origin::Before11, option(Before11, name, Int, default, help))
+    option(Before11, name, Int, default, help)
 }

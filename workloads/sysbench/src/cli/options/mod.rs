@@ -77,23 +77,6 @@ pub enum Group {
     Script,
 }
 
-/// Which sysbench knows an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// 1.0.20 and 1.1, with the same default.
-    Sysbench,
-    /// 1.1 alone.
-    Since11,
-    /// 1.0.20 alone.
-    Before11,
-    /// Both, but 1.0.20 has this default.
-    DefaultBefore11(&'static str),
-    /// None: rumba's own.
-    Rumba,
-    /// A script.
-    Script,
-}
-
 /// The definition of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
@@ -107,8 +90,6 @@ pub struct OptionInfo {
     pub default: Option<Cow<'static, str>>,
     /// The help section.
     pub group: Group,
-    /// Which sysbench knows it.
-    pub origin: Origin,
 }
 
 impl OptionInfo {
@@ -120,7 +101,6 @@ impl OptionInfo {
             kind,
             default: default.map(|text| Cow::Owned(text.to_owned())),
             group: Group::Script,
-            origin: Origin::Script,
         }
     }
 
@@ -135,7 +115,7 @@ pub(crate) fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// A row of a table, for both versions of sysbench unless changed.
+/// A row of a table.
 const fn option(
     group: Group,
     name: &'static str,
@@ -147,13 +127,7 @@ const fn option(
         Some(text) => Some(Cow::Borrowed(text)),
         None => None,
     };
-    OptionInfo { name: Cow::Borrowed(name), help: Cow::Borrowed(help), kind, default, group, origin: Origin::Sysbench }
-}
-
-/// The same row, of another origin.
-const fn from(origin: Origin, mut row: OptionInfo) -> OptionInfo {
-    row.origin = origin;
-    row
+    OptionInfo { name: Cow::Borrowed(name), help: Cow::Borrowed(help), kind, default, group }
 }
 
 /// A test that needs no script.

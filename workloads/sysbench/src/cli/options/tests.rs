@@ -53,32 +53,6 @@ pgsql-db=STRING sbtest
 pgsql-sslmode=STRING prefer
 ";
 
-/// The same of 1.0.20, where it is otherwise.
-const OF_1_0: &str = "
-tx-rate=N 0
-max-requests=N 0
-max-time=N 0
-num-threads=N 1
-rand-type=STRING special
-rand-spec-iter=N 12
-rand-spec-pct=N 1
-rand-spec-res=N 75
-mysql-ssl[=on|off] off
-";
-
-/// Options that 1.0.20 does not have.
-const NOT_IN_1_0: [&str; 9] = [
-    "warmup-time",
-    "thread-init-timeout",
-    "luajit-cmd",
-    "rand-zipfian-exp",
-    "mysql-ssl-key",
-    "mysql-ssl-ca",
-    "mysql-ssl-cert",
-    "mysql-compression-algorithms",
-    "pgsql-sslmode",
-];
-
 /// Names and defaults of the built-in tests' help: test_cpu.t and the others; of `fileio`, its source.
 const OF_TESTS: [(&str, &str); 5] = [
     ("cpu", "cpu-max-prime=N 10000"),
@@ -138,30 +112,6 @@ fn every_option_of_upstreams_help_is_known_with_its_default() {
         let info = set.info(name(expected)).unwrap_or_else(|| panic!("{expected} is unknown"));
         assert_eq!(row(info), expected);
     }
-}
-
-#[test]
-fn what_1_0_has_otherwise_is_marked() {
-    let set = OptionSet::general();
-    let of_1_0 = rows(OF_1_0);
-    for (_, info) in set.iter() {
-        let in_1_1 = rows(OF_1_1).into_iter().find(|row| name(row) == info.name);
-        let in_1_0 = of_1_0.iter().find(|row| name(row) == info.name);
-        let default_of_1_0 = |row: &&str| row.rsplit_once(' ').unwrap().1.to_owned();
-        match info.origin {
-            Origin::Sysbench => assert!(in_1_1.is_some() && in_1_0.is_none(), "{}", info.name),
-            Origin::Since11 => assert!(NOT_IN_1_0.contains(&info.name.as_ref()), "{}", info.name),
-            Origin::Before11 => {
-                assert!(in_1_1.is_none(), "{}", info.name);
-                assert_eq!(row(info), **in_1_0.unwrap());
-            }
-            Origin::DefaultBefore11(default) => assert_eq!(default, default_of_1_0(in_1_0.unwrap())),
-            Origin::Rumba => assert!(in_1_1.is_none() && in_1_0.is_none(), "{}", info.name),
-            Origin::Script => panic!("{} is of no script", info.name),
-        }
-    }
-    let marked = set.iter().filter(|(_, info)| info.origin == Origin::Since11).count();
-    assert_eq!(marked, NOT_IN_1_0.len());
 }
 
 #[test]
