@@ -288,10 +288,8 @@ draws! {
 unsafe extern "C" fn rand_wide(client: *const Handles, kind: c_int, a: f64, b: f64) -> f64 {
     let random = unsafe { (*client).context.random() };
     let number = usize::try_from(kind).ok().and_then(|kind| kind.checked_sub(1));
-    match number.and_then(|number| Distribution::NAMES.get(number).map(|(_, distribution)| *distribution)) {
-        Some(distribution) => random.wide(distribution, a, b),
-        None => random.default_wide(a, b),
-    }
+    let distribution = number.and_then(|number| Distribution::NAMES.get(number).map(|(_, distribution)| *distribution));
+    random.wide(distribution, a, b)
 }
 
 unsafe extern "C" fn rand_unique(client: *const Handles) -> u32 {

@@ -111,16 +111,11 @@ impl Random {
         }
     }
 
-    /// A number of the default distribution in a range that exceeds 32 bits, both ends included. All functions for such
-    /// ranges are exact up to 2^53, where Lua's own whole numbers end.
-    pub fn default_wide(&mut self, a: f64, b: f64) -> f64 {
-        self.wide(self.shapes.default, a, b)
-    }
-
-    /// A number of a distribution in a range that exceeds 32 bits, both ends included.
-    pub fn wide(&mut self, distribution: Distribution, a: f64, b: f64) -> f64 {
+    /// A number of a distribution, or of the default one, in a range that exceeds 32 bits, both ends included. It is
+    /// exact up to 2^53, where Lua's own whole numbers end.
+    pub fn wide(&mut self, distribution: Option<Distribution>, a: f64, b: f64) -> f64 {
         let span = b - a;
-        let place = match distribution {
+        let place = match distribution.unwrap_or(self.shapes.default) {
             Distribution::Uniform => self.share() * (span + 1.0),
             Distribution::Gaussian => self.mean_of_several() * (span + 1.0),
             Distribution::Special => self.special_in(span),
@@ -455,12 +450,12 @@ mod tests {
                 (Distribution::Gaussian, narrow.gaussian(1, 100)),
                 (Distribution::Pareto, narrow.pareto(1, 100)),
             ] {
-                let drawn = wide.wide(distribution, 1.0, 100.0 * EACH);
+                let drawn = wide.wide(Some(distribution), 1.0, 100.0 * EACH);
                 assert_eq!(((drawn - 1.0) / EACH).floor() + 1.0, f64::from(narrow), "{distribution:?}: {drawn}");
             }
         }
         for (distribution, least, most) in [(Distribution::Special, 0.9, 1.0), (Distribution::Zipfian, 0.25, 0.45)] {
-            let drawn: Vec<f64> = (0..10_000).map(|_| wide.wide(distribution, 1.0, 100.0 * EACH)).collect();
+            let drawn: Vec<f64> = (0..10_000).map(|_| wide.wide(Some(distribution), 1.0, 100.0 * EACH)).collect();
             assert!(drawn.iter().all(|n| (1.0..=100.0 * EACH).contains(n) && n.fract() == 0.0), "{distribution:?}");
             let above = drawn.iter().filter(|n| **n > f64::from(u32::MAX)).count() as f64 / drawn.len() as f64;
             assert!((least..=most).contains(&above), "{distribution:?}: {above}");

@@ -3,6 +3,8 @@
 //!
 //! Percentiles are values of buckets, and equal sysbench's to the last digit.
 
+use serde::Serialize;
+
 /// Buckets of the histogram of latencies.
 const LATENCY_BUCKETS: usize = 1024;
 /// The lower end.
@@ -24,9 +26,10 @@ pub struct Histogram {
 }
 
 /// A range of values with a count above 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bucket {
-    /// The value that represents it.
+    /// The value that represents it, which JSON reports call a latency.
+    #[serde(rename = "latency_ms")]
     pub value: f64,
     /// The count.
     pub count: u64,

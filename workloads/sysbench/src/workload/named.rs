@@ -1,17 +1,14 @@
 //! A script's options as settings of the experiment, each by its own name: `tables = 4`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use crate::cli::command_line::CommandLine;
 use crate::cli::options::{self, Group, OptionInfo};
 use crate::cli::{OptionSet, Refusal};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Settings, Value};
 use rumba_engine_api::units::parse_bytes;
 
 use super::SETTINGS;
-use super::validated_script::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refused, script_of, shared, unread, words};
-use crate::interpreter::Interpreter;
+use super::validated_script::{OPTIONS_OF_A_SCRIPT, is_bundled, loaded, no_script, refused, script_of, unread, words};
 use crate::options::declare;
 
 /// sysbench options that a script's events may depend on; the experiment sets all others.
@@ -132,11 +129,8 @@ impl ScriptOptions {
         if !is_bundled(script) && !Path::new(script).is_file() {
             return Err(no_script(script));
         }
-        let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
         let mut set = OptionSet::general();
-        let setup = shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
-        let main = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
-        declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
+        declare(&loaded(script, &set)?, &mut set).map_err(unread)?;
         let declares = set.iter().any(|(_, info)| info.group == Group::Script);
         Ok(Self { script: script.to_owned(), set, declares })
     }

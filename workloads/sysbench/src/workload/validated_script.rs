@@ -66,9 +66,9 @@ impl ValidatedScript {
         // Before the script's own options, because some may have the same names. Mistakes are reported below.
         let general = General::read(&mut set.clone());
         let setup = Arc::new(shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
-        let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
-        options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
-        let declared = main.declared().map_err(|error| unread(error.to_string()))?;
+        let main = Interpreter::new(&setup, 0, Arc::default()).map_err(unread)?;
+        options::declare(&main, &mut set).map_err(unread)?;
+        let declared = main.declared().map_err(unread)?;
         let unknown = if declared.is_empty() { Unknown::Keep } else { Unknown::Refuse };
         let resolved =
             applied.unresolved.resolve(&mut set, unknown, &mut read, &mut |given| options::takes(&main, given));
@@ -79,14 +79,14 @@ impl ValidatedScript {
         if !main.has("event") {
             return Err(unread(format!("cannot find the event() function in {script}")));
         }
-        let command = main.command("prepare").map_err(|error| unread(error.to_string()))?;
+        let command = main.command("prepare").map_err(unread)?;
         let prepare = match command {
             Some(command) => Prepare { fill: Fill::Command, is_parallel: command.is_parallel },
             None => Prepare { fill: Fill::Function, is_parallel: false },
         };
-        let required = main.required().map_err(|error| unread(error.to_string()))?;
+        let required = main.required().map_err(unread)?;
         let text = text_of(script, &required);
-        let measures = main.measures().map_err(|error| unread(error.to_string()))?;
+        let measures = main.measures().map_err(unread)?;
         let data_bytes = settings.bytes("data");
         let requested = Self { line, options: set, general, data_bytes, text, prepare, measures };
         if is_bundled(script) {
@@ -177,11 +177,14 @@ pub(super) fn own_script(settings: &Settings) -> Result<(), SettingError> {
 
 /// The tests that a script declares: the option that chooses one, and its values.
 pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, SettingError> {
+    loaded(script, &OptionSet::general())?.suite().map_err(unread)
+}
+
+/// A script that was loaded to find what it declares.
+pub(super) fn loaded(script: &str, set: &OptionSet) -> Result<Interpreter, SettingError> {
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
-    let set = OptionSet::general();
-    let setup = shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
-    let main = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
-    main.suite().map_err(|error| unread(error.to_string()))
+    let setup = shared(&line, set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+    Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(unread)
 }
 
 /// The shared facts of a phase's clients.
@@ -231,7 +234,8 @@ impl Tables {
     }
 }
 
-pub(super) fn shared(
+/// The setup of interpreters, except for what a phase adds.
+fn shared(
     line: &CommandLine,
     set: &OptionSet,
     command: &str,
@@ -283,8 +287,8 @@ pub(super) fn words(options: &str) -> Result<Vec<String>, SettingError> {
 }
 
 /// The error for a script that cannot be read, with its own message.
-pub(super) fn unread(words: String) -> SettingError {
-    SettingError::new("script", words, "mend the script, or name another")
+pub(super) fn unread(error: impl ToString) -> SettingError {
+    SettingError::new("script", error.to_string(), "mend the script, or name another")
 }
 
 pub(super) fn refused(refusal: &Refusal) -> SettingError {

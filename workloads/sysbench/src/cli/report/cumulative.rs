@@ -132,7 +132,7 @@ pub(super) fn latency_in(snapshot: &Snapshot, columns: usize, row: impl Fn(&str,
 }
 
 fn fairness(snapshot: &Snapshot) -> String {
-    let even = snapshot.evenness();
+    let even = snapshot.fairness();
     format!(
         "Threads fairness:
     events (avg/stddev):           {:.4}/{:.2}

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::number::rank;
-use super::{Latency, Percentile, Snapshot};
+use super::{Fairness, Latency, Percentile, Snapshot};
 use crate::cli::histogram::Bucket;
 use crate::cli::options::{Kind, OptionSet, OptionValue};
 use crate::cli::version::SYSBENCH;
@@ -86,7 +86,7 @@ pub struct Total {
     /// Events in progress when the run was ended by force.
     pub unfinished_events: u32,
     /// The distribution of latencies: the ranges that occurred, lowest first.
-    pub histogram: Vec<HistogramRow>,
+    pub histogram: Vec<Bucket>,
 }
 
 /// Queries by kind.
@@ -137,30 +137,6 @@ pub struct LatenciesOfAll {
     pub max: f64,
     /// All together.
     pub sum: f64,
-}
-
-/// The fairness of threads: mean and standard deviation over them.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Fairness {
-    /// How many.
-    pub threads: usize,
-    /// Events of a thread.
-    pub events_avg: f64,
-    /// Their deviation.
-    pub events_stddev: f64,
-    /// Time that a thread's events took.
-    pub time_avg_s: f64,
-    /// Its deviation.
-    pub time_stddev_s: f64,
-}
-
-/// A range of latencies that occurred.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct HistogramRow {
-    /// The latency that represents it.
-    pub latency_ms: f64,
-    /// The count.
-    pub count: u64,
 }
 
 impl Document {
@@ -268,20 +244,11 @@ impl Moment {
 
 impl Total {
     fn of(snapshot: &Snapshot) -> Self {
-        let even = snapshot.evenness();
-        let fairness = Fairness {
-            threads: snapshot.threads.len(),
-            events_avg: even.events_avg,
-            events_stddev: even.events_stddev,
-            time_avg_s: even.time_avg_s,
-            time_stddev_s: even.time_stddev_s,
-        };
-        let row = |bucket: &Bucket| HistogramRow { latency_ms: bucket.value, count: bucket.count };
         Self {
             moment: Moment::of(snapshot, Some(&snapshot.latency)),
-            fairness,
+            fairness: snapshot.fairness(),
             unfinished_events: snapshot.unfinished_events,
-            histogram: snapshot.histogram.iter().map(row).collect(),
+            histogram: snapshot.histogram.clone(),
         }
     }
 }

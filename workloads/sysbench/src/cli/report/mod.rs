@@ -13,10 +13,10 @@ mod progress;
 mod snapshot;
 
 pub use cumulative::{Closing, cumulative, ignored_errors};
-pub use document::{Document, Errors, Fairness, HistogramRow, Latencies, LatenciesOfAll, Moment, Queries, Total};
+pub use document::{Document, Errors, Latencies, LatenciesOfAll, Moment, Queries, Total};
 pub use intermediate::intermediate;
 pub use progress::{INITIALIZING, THREADS_STARTED, checkpoint, histogram, running_with, warming_up};
-pub use snapshot::{Counts, Latency, Percentile, Queue, Snapshot, StatementTimes, ThreadTimes};
+pub use snapshot::{Counts, Fairness, Latency, Percentile, Queue, Snapshot, StatementTimes, ThreadTimes};
 
 /// The wording of the closing report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::number;
 use crate::cli::histogram::Bucket;
 
@@ -132,12 +134,19 @@ impl Latency {
     }
 }
 
-/// Mean and standard deviation over threads, of events and of their times.
-pub(super) struct Evenness {
-    pub(super) events_avg: f64,
-    pub(super) events_stddev: f64,
-    pub(super) time_avg_s: f64,
-    pub(super) time_stddev_s: f64,
+/// The fairness of threads: mean and standard deviation over them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Fairness {
+    /// How many.
+    pub threads: usize,
+    /// Events of a thread.
+    pub events_avg: f64,
+    /// Their deviation.
+    pub events_stddev: f64,
+    /// Time that a thread's events took.
+    pub time_avg_s: f64,
+    /// Its deviation.
+    pub time_stddev_s: f64,
 }
 
 impl Snapshot {
@@ -149,12 +158,12 @@ impl Snapshot {
         number::per_second(count, self.interval_s)
     }
 
-    pub(super) fn evenness(&self) -> Evenness {
+    pub(super) fn fairness(&self) -> Fairness {
         let events = self.threads.iter().map(|thread| thread.events as f64);
         let times = self.threads.iter().map(|thread| number::seconds(thread.sum_ns));
         let (events_avg, events_stddev) = mean_and_deviation(&events.collect::<Vec<_>>());
         let (time_avg_s, time_stddev_s) = mean_and_deviation(&times.collect::<Vec<_>>());
-        Evenness { events_avg, events_stddev, time_avg_s, time_stddev_s }
+        Fairness { threads: self.threads.len(), events_avg, events_stddev, time_avg_s, time_stddev_s }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The settings of the built-in tests, checked in sysbench's order and refused in its words.
 
-use super::whole;
+use super::{above_zero, whole};
 use crate::cli::help;
 use crate::cli::options::{FILEIO, OptionSet};
 use crate::cli::refusal::Refusal;
@@ -18,10 +18,8 @@ impl CpuSettings {
     /// # Errors
     /// The limit is not above 0.
     pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
-        let max_prime = options.int("cpu-max-prime")?;
-        let refusal = || Refusal::fatal(format!("Invalid value of cpu-max-prime: {max_prime}."));
-        let max_prime = u32::try_from(max_prime).ok().filter(|&max_prime| max_prime > 0);
-        Ok(Self { max_prime: max_prime.ok_or_else(refusal)? })
+        let words = |number| format!("Invalid value of cpu-max-prime: {number}.");
+        Ok(Self { max_prime: above_zero(options, "cpu-max-prime", words)? })
     }
 }
 
@@ -143,10 +141,7 @@ impl MutexSettings {
 
 /// A number from 1.
 fn some(options: &OptionSet, name: &str) -> Result<u32, Refusal> {
-    match whole(options, name)? {
-        0 => Err(Refusal::fatal(format!("Invalid value for --{name}: 0."))),
-        number => Ok(number),
-    }
+    above_zero(options, name, |number| format!("Invalid value for --{name}: {number}."))
 }
 
 /// The operation of `fileio` on files.
@@ -240,7 +235,7 @@ impl FileSettings {
     /// # Errors
     /// A number is out of bounds, or a word is unknown for its option.
     pub fn read(options: &OptionSet, is_run: bool) -> Result<Self, Refusal> {
-        let files = positive(options, "file-num")?;
+        let files = above_zero(options, "file-num", |number| format!("Invalid value for file-num: {number}"))?;
         let total_bytes = options.size_bytes("file-total-size");
         if total_bytes == 0 {
             return Err(Refusal::fatal("Invalid value for file-total-size: 0"));
@@ -290,10 +285,8 @@ fn file_io(options: &OptionSet) -> Result<FileIo, Refusal> {
         None | Some("sync") => Ok(FileIo::Sync),
         Some("mmap") => Ok(FileIo::Mmap),
         Some("async") => {
-            let backlog = options.int("file-async-backlog")?;
-            let refusal = || Refusal::fatal(format!("Invalid value of file-async-backlog: {backlog}"));
-            let backlog = u32::try_from(backlog).ok().filter(|&backlog| backlog > 0);
-            Ok(FileIo::Async { backlog: backlog.ok_or_else(refusal)? })
+            let words = |number| format!("Invalid value of file-async-backlog: {number}");
+            Ok(FileIo::Async { backlog: above_zero(options, "file-async-backlog", words)? })
         }
         Some(word) => Err(Refusal::fatal(format!("unknown I/O mode: {word}"))),
     }
@@ -326,12 +319,6 @@ fn file_sync(options: &OptionSet) -> Result<FileSync, Refusal> {
         at_end: options.flag("file-fsync-end") && !after_writes,
         data_only,
     })
-}
-
-fn positive(options: &OptionSet, name: &str) -> Result<u32, Refusal> {
-    let number = options.int(name)?;
-    let refusal = || Refusal::fatal(format!("Invalid value for {name}: {number}"));
-    u32::try_from(number).ok().filter(|&number| number > 0).ok_or_else(refusal)
 }
 
 /// A number from 1; none for 0.

@@ -110,10 +110,10 @@ impl Settings {
         let mut warnings = Vec::new();
         let threads = threads(options, &mut warnings)?;
         let thread_init_timeout = seconds(options, "thread-init-timeout")?;
-        take_alias(options, Alias { old: "max-requests", new: "events", without: 0 }, &mut warnings)?;
+        take_alias(options, ("max-requests", "events"), 0, &mut warnings)?;
         let events = u64::from(whole(options, "events")?);
         let warmup = warmup(options)?;
-        take_alias(options, Alias { old: "max-time", new: "time", without: 0 }, &mut warnings)?;
+        take_alias(options, ("max-time", "time"), 0, &mut warnings)?;
         let time = seconds(options, "time")?;
         if events == 0 && time.is_zero() {
             warnings.push("Both event and time limits are disabled, running an endless test".to_owned());
@@ -127,7 +127,7 @@ impl Settings {
         }
         let validate = options.flag("validate");
         let random = RandomSettings::read(options)?;
-        take_alias(options, Alias { old: "tx-rate", new: "rate", without: 0 }, &mut warnings)?;
+        take_alias(options, ("tx-rate", "rate"), 0, &mut warnings)?;
         let rate_per_s = whole(options, "rate")?;
         let report_interval = seconds(options, "report-interval")?;
         let checkpoints = checkpoints(options)?;
@@ -209,17 +209,14 @@ impl Settings {
     }
 }
 
-/// A name of 1.0's, and its present name.
-struct Alias {
-    old: &'static str,
-    new: &'static str,
-    /// The value that has no effect.
+/// A value given by the old name takes precedence over one given by the new name, as in 1.0. Up to `without` it has no
+/// effect.
+fn take_alias(
+    options: &mut OptionSet,
+    (old, new): (&str, &str),
     without: i32,
-}
-
-/// A value given by the old name takes precedence over one given by the new name, as in 1.0.
-fn take_alias(options: &mut OptionSet, alias: Alias, warnings: &mut Vec<String>) -> Result<(), Refusal> {
-    let Alias { old, new, without } = alias;
+    warnings: &mut Vec<String>,
+) -> Result<(), Refusal> {
     if options.int(old)? <= without {
         return Ok(());
     }
@@ -230,17 +227,21 @@ fn take_alias(options: &mut OptionSet, alias: Alias, warnings: &mut Vec<String>)
 }
 
 fn threads(options: &mut OptionSet, warnings: &mut Vec<String>) -> Result<u32, Refusal> {
-    take_alias(options, Alias { old: "num-threads", new: "threads", without: 1 }, warnings)?;
-    let threads = options.int("threads")?;
+    take_alias(options, ("num-threads", "threads"), 1, warnings)?;
     // sysbench ends this line twice.
-    let refusal = || Refusal::fatal(format!("Invalid value for --threads: {threads}.\n"));
-    u32::try_from(threads).ok().filter(|&threads| threads > 0).ok_or_else(refusal)
+    above_zero(options, "threads", |threads| format!("Invalid value for --threads: {threads}.\n"))
 }
 
 fn warmup(options: &OptionSet) -> Result<Duration, Refusal> {
     let warmup_s = options.int("warmup-time")?;
     let refusal = |_| Refusal::fatal(format!("Invalid value for --warmup-time: {warmup_s}.\n"));
     u64::try_from(warmup_s).map(Duration::from_secs).map_err(refusal)
+}
+
+/// An integer from 1 up, which is otherwise refused in these words.
+fn above_zero(options: &OptionSet, name: &str, words: impl FnOnce(i32) -> String) -> Result<u32, Refusal> {
+    let number = options.int(name)?;
+    u32::try_from(number).ok().filter(|&number| number > 0).ok_or_else(|| Refusal::fatal(words(number)))
 }
 
 /// An integer from 0 up. sysbench takes a negative one for a very large one, and runs.
