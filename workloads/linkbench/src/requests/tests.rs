@@ -184,20 +184,6 @@ fn failed_and_unfinished_operations_are_in_doubt() {
     assert_eq!(of(Trouble::None), (1, 0, 0));
     assert_eq!(of(Trouble::Conflict), (0, 0, 0));
     assert_eq!(of(Trouble::Error), (0, 1, 0));
+    assert_eq!(of(Trouble::CutOff), (0, 1, 0));
     assert_eq!(of(Trouble::Silence), (0, 1, 0));
-}
-
-#[test]
-fn a_lost_connection_costs_the_operation_and_leaves_it_in_doubt() {
-    let tallies = Tallies::new(0.0);
-    let mut client = client_of(&tallies, &[], 0);
-    client.writer.graph.trouble = Trouble::CutOff;
-    let mut add_link = || {
-        while client.draw() != Some(Kind::AddLink as OpKind) {}
-        block_on(client.perform()).unwrap()
-    };
-    assert_eq!(add_link(), Op { rows: 0, retries: 0, failed: true });
-    assert_eq!(add_link(), Op { rows: 0, retries: 0, failed: true }, "the client goes on");
-    let sums = tallies.sums();
-    assert_eq!((sums.links_added, sums.link_adds_in_doubt), (0, 2));
 }
