@@ -69,11 +69,20 @@ impl ClientContext {
         self.before_event.set(self.counters.statements());
     }
 
+    /// The pace of the client's work, while that lasts.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    fn pace(&self) -> Option<&mut dyn Pace> {
+        // SAFETY: the pace lives as long as the work, and only this client uses it, one call at a time.
+        self.pace.get().map(|mut pace| unsafe { pace.as_mut() } as &mut dyn Pace)
+    }
+
     /// Leaves an event unfinished, if one is under way.
     pub(crate) fn give_event_up(&self) {
-        if let Some(mut pace) = self.pace.get().filter(|_| self.event.take().is_some()) {
-            // SAFETY: the pace lives as long as the work, and only this client uses it.
-            unsafe { pace.as_mut() }.given_up();
+        if let Some(pace) = self.pace()
+            && self.event.take().is_some()
+        {
+            pace.given_up();
         }
     }
 
@@ -148,12 +157,10 @@ impl ClientContext {
 
     /// Waits for the next event's turn; false if there are no more events.
     pub(crate) fn more_events(&self) -> bool {
-        let Some(mut pace) = self.pace.get() else { return false };
+        let Some(pace) = self.pace() else { return false };
         if !self.events.take() {
             return false;
         }
-        // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
-        let pace = unsafe { pace.as_mut() };
         self.wait(|context| pace.poll_turn(context))
     }
 
@@ -167,9 +174,7 @@ impl ClientContext {
     }
 
     fn load_begins(&self) -> Result<()> {
-        let Some(mut pace) = self.pace.get() else { return Ok(()) };
-        // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
-        let pace = unsafe { pace.as_mut() };
+        let Some(pace) = self.pace() else { return Ok(()) };
         if !self.wait(|context| pace.poll_turn(context)) {
             return Err(EngineError::failed("prepare", "the load was ended before the script had done"));
         }
@@ -200,10 +205,8 @@ impl ClientContext {
     }
 
     fn load_done(&self, rows: u64) {
-        let Some(mut pace) = self.pace.get() else { return };
+        let Some(pace) = self.pace() else { return };
         if self.event.take().is_some() {
-            // SAFETY: as above.
-            let pace = unsafe { pace.as_mut() };
             pace.statements(EVENT, counts_since(self.counters.statements(), self.before_event.get()));
             pace.done(EVENT, Op { rows, ..Op::default() });
         }
@@ -229,11 +232,10 @@ impl ClientContext {
     }
 
     pub(crate) fn event_start(&self) {
-        let Some(mut pace) = self.pace.get() else { return };
+        let Some(pace) = self.pace() else { return };
         self.restarts.set(0);
         self.event.set(Some(EVENT));
-        // SAFETY: as above.
-        unsafe { pace.as_mut() }.start(EVENT);
+        pace.start(EVENT);
     }
 
     /// The number of an operation that the script declares, from 1; 0 if its operations are not measured.
@@ -248,11 +250,10 @@ impl ClientContext {
 
     /// The event under way is an operation of this number; without an event, nothing happens.
     pub(crate) fn name_event(&self, operation: u32) {
-        let Some(mut pace) = self.pace.get().filter(|_| !self.is_load.get() && self.is_in_event()) else { return };
+        let Some(pace) = self.pace().filter(|_| !self.is_load.get() && self.is_in_event()) else { return };
         let kind = EVENT + operation as OpKind;
         self.event.set(Some(kind));
-        // SAFETY: as above.
-        unsafe { pace.as_mut() }.set_kind(kind);
+        pace.set_kind(kind);
     }
 
     /// Adds to the script's counter of this number.
@@ -266,13 +267,11 @@ impl ClientContext {
     }
 
     pub(crate) fn event_stop(&self) {
-        let Some(mut pace) = self.pace.get() else { return };
+        let Some(pace) = self.pace() else { return };
         if let Some(kind) = self.event.take() {
             let op = Op { rows: 0, retries: self.restarts.get(), failed: false };
             let counts = self.counters.statements();
             let statements = counts_since(counts, self.before_event.replace(counts));
-            // SAFETY: as above.
-            let pace = unsafe { pace.as_mut() };
             pace.statements(kind, statements);
             self.counters.event(pace.done(kind, op));
         }

@@ -75,18 +75,15 @@ pub fn address(client: u32, clients: u32) -> ClientAddress {
     ClientAddress { host: 0, driver: client, client, clients }
 }
 
-pub fn settings(pairs: &[(&str, &str)]) -> Settings {
-    let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
-    pairs.iter().map(|(key, text)| (*key, value(text))).collect()
-}
-
 /// The settings of a mix of one type.
 pub fn only(name: &'static str) -> [(&'static str, &'static str); 10] {
     MIX.map(|each| (each, if each == name { "100" } else { "0" }))
 }
 
 pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {
-    LinkBench.bind(&settings(pairs)).unwrap()
+    let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
+    let settings: Settings = pairs.iter().map(|(key, text)| (*key, value(text))).collect();
+    LinkBench.bind(&settings).unwrap()
 }
 
 /// Loads with this many loaders that take turns batch by batch; returns the rows of the records.

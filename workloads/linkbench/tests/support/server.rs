@@ -20,8 +20,6 @@ pub struct Server {
     /// Statements by their beginning, in order of arrival; a `+` before one means that another answer was still
     /// pending.
     pub reported: Vec<String>,
-    /// The number of statements, including unrecorded ones.
-    pub statements: u64,
     /// Leaves [`Server::reported`] unchanged, because counted code must not allocate.
     pub is_quiet: bool,
 }
@@ -99,7 +97,6 @@ impl SqlSession for ServerSession {
     fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<()> {
         assert!(self.pending.len() < self.pipeline, "more at once than the session takes");
         let mut server = self.server.lock().unwrap();
-        server.statements += 1;
         if !server.is_quiet {
             let ahead = if self.pending.is_empty() { "" } else { "+" };
             server.reported.push(format!("{ahead}{}", self.texts[statement.0]));

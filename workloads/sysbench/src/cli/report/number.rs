@@ -64,10 +64,4 @@ mod tests {
             assert_eq!(size(bytes), expected);
         }
     }
-
-    #[test]
-    fn nothing_happens_in_no_time() {
-        assert_eq!(per_second(5, 0.0), 0.0);
-        assert_eq!(per_second(5, 2.0), 2.5);
-    }
 }

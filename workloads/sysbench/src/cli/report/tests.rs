@@ -335,13 +335,6 @@ Doing sequential write (creation) test
 /// From test_fileio.t.
 #[test]
 fn files_are_made() {
-    let expected = "4 files, 8192Kb each, 32Mb total
-Creating files for the test...
-Extra file open flags: (none)
-";
-    assert_eq!(file_prepare(&FILES), expected);
-    assert_eq!(file_found("test_file.0", FileFound::Nothing), "Creating file test_file.0\n");
-    assert_eq!(file_found("test_file.0", FileFound::Whole), "Reusing existing file test_file.0\n");
     assert_eq!(
         files_written(33_554_432, Duration::from_millis(500)),
         "33554432 bytes written in 0.50 seconds (64.00 MiB/sec).\n"
