@@ -301,15 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_a_valid_answer_because_null_gives_nothing_else() {
-        let zeros = [0; 64];
-        assert!(!link(LinkKey::default(), &zeros).unwrap().visible);
-        assert_eq!(count(0, 0, &zeros).unwrap().count, 0);
-        assert_eq!(node(0, &zeros).unwrap().version, 0);
-        assert_eq!(entry(&zeros[..25], &zeros).unwrap().version, 0);
-    }
-
-    #[test]
     fn a_value_cut_short_is_an_error_and_not_a_row() {
         assert!(link(LinkKey::default(), &[0; 12]).is_err());
         assert!(node(0, &[0; 15]).is_err());

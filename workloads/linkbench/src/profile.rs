@@ -125,22 +125,3 @@ impl SplitStyle {
         (0..types).map(|nth| self.links_of_type(degree, nth, types)).sum()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn in_2017_every_type_gets_a_link_so_that_updates_find_one() {
-        for degree in [0, 1, 2, 3, 1000] {
-            assert!(SplitStyle::Even.links_of_type(degree, 0, 2) >= 1);
-            assert_eq!(SplitStyle::Even.links(degree, 2), degree.max(2) / 2 * 2);
-        }
-    }
-
-    #[test]
-    fn in_2011_the_published_rule_loads_more_than_the_table_says() {
-        let loaded: Vec<u64> = (0..6).map(|degree| SplitStyle::RoundedUp.links(degree, 2)).collect();
-        assert_eq!(loaded, [0, 1, 3, 4, 6, 6]);
-    }
-}

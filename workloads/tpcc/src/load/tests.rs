@@ -21,20 +21,6 @@ fn every_chunk_of_every_data_set_is_given_to_one_loader() {
     assert_eq!(progress.next_run(&config), None);
 }
 
-#[test]
-fn each_customer_has_one_order_and_chunks_agree_on_whose() {
-    let scale = Scale { warehouses: 1, customers: 300, items: 100 };
-    let config = Config { scale, sets: 1, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
-    let mut stage = Stage::default();
-    let random = Random::seed_from_u64(1);
-    let filler = Filler { stage: &mut stage, random, config: &config, seed: 9, now: now() };
-    let mut customers = filler.permutation(1, 4);
-    assert_eq!(customers, filler.permutation(1, 4));
-    assert_ne!(customers, filler.permutation(1, 5));
-    customers.sort_unstable();
-    assert_eq!(customers, (1..=300).collect::<Vec<u32>>());
-}
-
 /// The indexes of a data set that is the only one.
 const INDEXES: [&str; 2] = ["customer_by_name", "orders_by_customer"];
 
