@@ -63,7 +63,7 @@ impl DocumentGraph {
         }
     }
 
-    /// Reads the documents that are found, by `read`; returns how many. After an error the rest of the answer is ignored.
+    /// Passes the documents that are found to `read`; returns how many. The first error is the result.
     async fn find(
         session: &mut CountedDocuments,
         of: &str,
