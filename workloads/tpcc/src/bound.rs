@@ -58,13 +58,15 @@ const LOAD_OPS: [OpInfo; 5] = [
 
 /// TPC-C with its settings, and the state that the clients of one database share.
 pub struct TpcCBound {
-    config: Config,
+    /// The settings.
+    pub config: Config,
     /// The spaces of all data sets, over keys and values.
     spaces: Vec<KeySpace>,
     /// The texts of each data set, over SQL.
     texts: Vec<Arc<Texts>>,
     progress: Arc<Progress>,
-    tallies: Tallies,
+    /// The tallies of acknowledged work.
+    pub tallies: Tallies,
     /// The number of clients so far, over all processes. Each client has a unique number, which is in the keys of its
     /// payments.
     opened: AtomicU32,
@@ -100,19 +102,9 @@ impl TpcCBound {
         Ok(Self { config, spaces, texts, progress: Arc::default(), tallies, opened: AtomicU32::new(0) })
     }
 
-    /// The settings.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// The texts of statements over a data set.
     pub fn texts(&self, set: DataSet) -> Arc<Texts> {
         self.texts[set.number as usize].clone()
-    }
-
-    /// The tallies of acknowledged work.
-    pub fn tallies(&self) -> &Tallies {
-        &self.tallies
     }
 
     /// A client of the mix with this tally. For keys and values it has a number that no other client has had.

@@ -99,7 +99,7 @@ fn run<S: Store>(
     let mut inputs = Inputs::new(Random::seed_from_u64(seed), config.scale, config.constants, None);
     let (mut deck, count) = (Deck::new(), stores.len());
     for step in 0..steps {
-        let card = deck.draw(inputs.random());
+        let card = deck.draw(&mut inputs.random);
         let (input, store) = (inputs.draw(card), &mut stores[step % count]);
         let differs = match &input {
             Input::NewOrder(order) => differs(block_on(store.new_order(order)), oracle.new_order(order)),

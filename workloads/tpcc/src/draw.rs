@@ -230,7 +230,7 @@ impl Input {
 /// One client's source of inputs.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    random: Random,
+    pub random: Random,
     scale: Scale,
     constants: Constants,
     remote_line: Chance,
@@ -259,11 +259,6 @@ impl Inputs {
     pub fn new(random: Random, scale: Scale, constants: Constants, home: Option<Home>) -> Self {
         let (remote_line, missing_item) = (Chance::new(0.01), Chance::new(0.01));
         Self { random, scale, constants, remote_line, missing_item, home }
-    }
-
-    /// The random numbers for drawing its cards.
-    pub fn random(&mut self) -> &mut Random {
-        &mut self.random
     }
 
     /// A transaction of this type, at home or else of a uniformly drawn warehouse.

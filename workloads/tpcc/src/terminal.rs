@@ -68,7 +68,7 @@ impl<S: Store> Worker for Terminal<S> {
     fn draw(&mut self) -> Option<OpKind> {
         let card = match &mut self.thoughts {
             Some(thoughts) => thoughts.draw(&mut self.deck),
-            None => self.deck.draw(self.inputs.random()),
+            None => self.deck.draw(&mut self.inputs.random),
         };
         let input = self.inputs.draw(card);
         let kind = match &input {

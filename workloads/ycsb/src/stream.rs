@@ -483,7 +483,7 @@ mod tests {
             let (mut client, tallies) = client_of(&pairs, CutOff::default());
             perform(&mut client, writing, None);
             let (record, field) = (client.drawn.record, client.values.fields().start);
-            let slot = tallies.watched().slot(record).unwrap();
+            let slot = tallies.watched.slot(record).unwrap();
             let of_load = || tallies.why_lost(slot, field, crate::value::Author::LOADER);
             assert_eq!(of_load(), None, "it may not have been carried out");
             perform(&mut client, reading, Some(record));

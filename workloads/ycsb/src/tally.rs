@@ -76,7 +76,8 @@ struct Log {
 #[derive(Debug)]
 pub struct Tallies {
     ledger: Ledger<{ Sums::NAMES.len() }>,
-    watched: Arc<Watched>,
+    /// The records that are watched.
+    pub watched: Arc<Watched>,
     scans: Option<Scans>,
     /// The first writer of this process.
     first_writer: AtomicU32,
@@ -103,11 +104,6 @@ impl Tallies {
             writers: Mutex::default(),
             partition: Partition::default(),
         }
-    }
-
-    /// How many records are watched.
-    pub fn watched(&self) -> &Watched {
-        &self.watched
     }
 
     /// A tally for one loader.
@@ -410,7 +406,7 @@ mod tests {
     fn doubt_ends_once_newer_values_are_known_for_all_fields() {
         let tallies = tallies();
         let mut client = tallies.client(None, 0);
-        let slot = tallies.watched().slot(3).unwrap();
+        let slot = tallies.watched.slot(3).unwrap();
         let in_doubt = client.author();
         client.writes(3, 4..6).unwrap();
         client.leave();
@@ -434,7 +430,7 @@ mod tests {
         let acknowledged = client.author();
         client.writes(3, 0..10).unwrap();
         client.wrote(0).unwrap();
-        let slot = tallies.watched().slot(3).unwrap();
+        let slot = tallies.watched.slot(3).unwrap();
         assert_eq!(tallies.why_lost(slot, 7, acknowledged), None);
         assert!(tallies.why_lost(slot, 7, Author::LOADER).unwrap().contains("writer 1's write 1 is gone"));
         let in_doubt = client.author();

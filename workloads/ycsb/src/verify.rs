@@ -117,7 +117,7 @@ impl Proof<'_> {
         }
         if let Some(left) = &mut self.left {
             left.value(number, field, author);
-        } else if let Some(slot) = self.expected.tallies.watched().slot(number) {
+        } else if let Some(slot) = self.expected.tallies.watched.slot(number) {
             self.updates.examined += 1;
             if let Some(why) = self.expected.tallies.why_lost(slot, field, author) {
                 self.updates.fail(|| format!("{}: {why}", place()));

@@ -100,7 +100,7 @@ impl ScriptBound {
                 let (sessions, table_options) = match (&session, self.access) {
                     (_, Access::KeyValues) => (Sessions::of_key_values(), ""),
                     (Session::Sql(session), Access::Sql) => {
-                        (Sessions::of(session.dialect(), self.requested.options())?, session.table_options())
+                        (Sessions::of(session.dialect(), &self.requested.options)?, session.table_options())
                     }
                     (_, Access::Sql) => return Err(no_sql()),
                 };

@@ -26,7 +26,7 @@ pub(super) const OPTIONS_OF_A_SCRIPT: &str = "`rumba sysbench SCRIPT help` lists
 #[derive(Clone, Debug)]
 pub(super) struct ValidatedScript {
     line: CommandLine,
-    options: OptionSet,
+    pub(super) options: OptionSet,
     general: General,
     /// The value of `data`.
     data_bytes: Option<u64>,
@@ -148,10 +148,6 @@ impl ValidatedScript {
         }
         let shared = shared(&self.line, &set, command, seed, Some(sessions))?;
         Ok(Setup { shapes: self.general.random.shapes, measures: self.measures.clone(), ..shared })
-    }
-
-    pub(super) fn options(&self) -> &OptionSet {
-        &self.options
     }
 }
 

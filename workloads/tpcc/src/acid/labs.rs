@@ -27,7 +27,7 @@ const IN_TESTS: u32 = 2_000_000;
 
 /// The data set in which the meetings take place.
 fn first(bound: &TpcCBound) -> DataSet {
-    DataSet { number: 0, of: bound.config().sets }
+    DataSet { number: 0, of: bound.config.sets }
 }
 
 fn other_family() -> EngineError {
@@ -59,8 +59,8 @@ impl Lab for SqlLab<'_> {
 
     fn actor(&self) -> Result<Actor<SqlStore>> {
         let set = first(self.bound);
-        let store = SqlStore::new(sql((self.sessions)()?)?, self.bound.texts(set), self.bound.config().style)?;
-        Ok(Actor::new(store, self.bound.tallies().open(set)))
+        let store = SqlStore::new(sql((self.sessions)()?)?, self.bound.texts(set), self.bound.config.style)?;
+        Ok(Actor::new(store, self.bound.tallies.open(set)))
     }
 
     fn inspector(&self) -> Result<SqlInspector> {
@@ -80,7 +80,7 @@ impl Lab for KvLab<'_> {
 
     fn actor(&self) -> Result<Actor<KvStore>> {
         let (set, client) = (first(self.bound), self.clients.fetch_add(1, Relaxed));
-        Ok(Actor::new(KvStore::new(kv((self.sessions)()?)?, set, client), self.bound.tallies().open(set)))
+        Ok(Actor::new(KvStore::new(kv((self.sessions)()?)?, set, client), self.bound.tallies.open(set)))
     }
 
     fn inspector(&self) -> Result<KvInspector> {
@@ -94,7 +94,7 @@ fn is_sql(sessions: Sessions<'_>) -> Result<bool> {
 
 impl Acid for TpcCBound {
     fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>> {
-        let unused = self.config().scale.items + 1;
+        let unused = self.config.scale.items + 1;
         match is_sql(sessions)? {
             true => isolation(&SqlLab { bound: self, sessions }, unused),
             false => isolation(&KvLab { bound: self, sessions, clients: AtomicU32::new(IN_TESTS) }, unused),
@@ -102,8 +102,8 @@ impl Acid for TpcCBound {
     }
 
     fn recorded(&self, session: Session, at: ClientAddress, seed: u64, ledger: &Arc<File>) -> Result<Box<dyn Client>> {
-        let set = DataSet::of_client(at.client, self.config().sets);
-        let tally = self.tallies().open_with(set, Some(ledger), at.client);
+        let set = DataSet::of_client(at.client, self.config.sets);
+        let tally = self.tallies.open_with(set, Some(ledger), at.client);
         self.client_with(session, at, (AFTER_KILL + at.client, Pacing::Always), seed, tally)
     }
 
@@ -115,7 +115,7 @@ impl Acid for TpcCBound {
 impl TpcCBound {
     /// Looks for the transactions of a ledger's file.
     pub(super) fn look_for(&self, sessions: Sessions<'_>, entries: &Entries) -> Result<Found> {
-        let (tallies, sets) = (self.tallies(), self.config().sets);
+        let (tallies, sets) = (&self.tallies, self.config.sets);
         let found = match is_sql(sessions)? {
             true => recovered(entries, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),
             false => recovered(entries, tallies, sets, |set| Ok(KvInspector::new(kv(sessions()?)?, set))),

@@ -22,13 +22,13 @@ impl SqlStore {
         order: &NewOrder,
         key: [Param<'static>; 3],
     ) -> Result<Option<(i64, u32)>> {
-        let mut bought = Bought::new(order, self.dialect());
+        let mut bought = Bought::new(order, self.dialect);
         let started = self.start_one(Several::Items, &bought.items())?;
         self.finish(started, &mut |_, row| bought.read_item(row)).await?;
         if !bought.all_exist()? {
             return Ok(None);
         }
-        self.stops().again(Point::Price, bought.first_price());
+        self.stops.again(Point::Price, bought.first_price());
         let started = self.start_one(Several::Stock(order.district), &bought.places())?;
         self.finish(started, &mut |_, row| bought.read_stock(row)).await?;
         let taken = bought.take()?;
@@ -42,11 +42,11 @@ impl SqlStore {
 
     /// A delivery: finds the oldest orders one by one, then updates them all at once.
     pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered> {
-        let mut waiting = Waiting::new(delivery, self.dialect());
+        let mut waiting = Waiting::new(delivery, self.dialect);
         for district in 1..=DISTRICTS {
             waiting.put(district, self.oldest(delivery, district).await?);
         }
-        if waiting.count() == 0 {
+        if waiting.count == 0 {
             return Ok(Delivered::default());
         }
         let started = self.start_one(Several::Delete, &waiting.keys())?;
@@ -59,7 +59,7 @@ impl SqlStore {
         self.finish(started, &mut |_, _| {}).await?;
         let started = self.start_one(Several::Amounts, &waiting.keys())?;
         self.finish(started, &mut |_, row| waiting.read_amount(row)).await?;
-        for values in &waiting.payments()?[..waiting.count()] {
+        for values in &waiting.payments()?[..waiting.count] {
             self.change(Sql::PayFromOrder, values).await?;
         }
         Ok(waiting.delivered())

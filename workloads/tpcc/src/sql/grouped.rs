@@ -26,7 +26,7 @@ const DISTRICT_COUNT: usize = DISTRICTS as usize;
 
 impl SqlStore {
     pub(super) async fn order_in_groups(&mut self, order: &NewOrder) -> Result<Ordered> {
-        let dialect = self.dialect();
+        let dialect = self.dialect;
         let place = [int(order.warehouse), int(order.district)];
         let customer = [place[0], place[1], int(order.customer)];
         let wanted =
@@ -64,7 +64,7 @@ impl SqlStore {
         if !bought.all_exist()? {
             return Ok(Ordered::RolledBack);
         }
-        self.stops().again(Point::Price, bought.first_price());
+        self.stops.again(Point::Price, bought.first_price());
         let (cents, original) = self.take_in_one(&bought, order, key).await?;
         Ok(Ordered::Committed { order: number, total: rates.total(cents), original })
     }
@@ -93,7 +93,7 @@ impl SqlStore {
     }
 
     pub(super) async fn pay_in_groups(&mut self, payment: &Payment) -> Result<Paid> {
-        let dialect = self.dialect();
+        let dialect = self.dialect;
         let (amount, place) = (self.cents(payment.cents), [int(payment.warehouse), int(payment.district)]);
         let of = [int(payment.customer_warehouse), int(payment.customer_district)];
         let mut found = std::mem::take(&mut self.customers);
@@ -161,7 +161,7 @@ impl SqlStore {
     }
 
     pub(super) async fn status_in_groups(&mut self, requested: &OrderStatus) -> Result<Status> {
-        let dialect = self.dialect();
+        let dialect = self.dialect;
         let (customer, has_begun) = self.find(requested.warehouse, requested.district, requested.who, true).await?;
         let key = [int(requested.warehouse), int(requested.district), Param::Int(customer)];
         let wanted = [Wanted::Plain(Sql::Balance), Wanted::Plain(Sql::LastOrder)].map(|wanted| (wanted, &key[..]));
@@ -173,7 +173,7 @@ impl SqlStore {
         };
         self.finish(started, read).await?;
         let balance = balance.ok_or_else(|| missing("a customer"))??;
-        while self.stops().again(Point::Newest, order) {
+        while self.stops.again(Point::Newest, order) {
             self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
         }
         let mut lines = 0;
@@ -184,7 +184,7 @@ impl SqlStore {
     }
 
     pub(super) async fn deliver_in_groups(&mut self, delivery: &Delivery) -> Result<Delivered> {
-        let mut waiting = Waiting::new(delivery, self.dialect());
+        let mut waiting = Waiting::new(delivery, self.dialect);
         let mut oldest = [None; DISTRICT_COUNT];
         let started = {
             let places: [_; DISTRICT_COUNT] = std::array::from_fn(|nth| [int(delivery.warehouse), int(nth as u32 + 1)]);
@@ -193,12 +193,12 @@ impl SqlStore {
         };
         self.finish(started, &mut |nth, row| oldest[nth] = Some(row.int(0))).await?;
         for (district, mut found) in (1..).zip(oldest) {
-            while self.stops().again(Point::Oldest(district), found.unwrap_or_default()) {
+            while self.stops.again(Point::Oldest(district), found.unwrap_or_default()) {
                 found = self.look_for_oldest(delivery, district, false).await?;
             }
             waiting.put(district, found);
         }
-        if waiting.count() == 0 {
+        if waiting.count == 0 {
             return Ok(Delivered::default());
         }
         let started = {
@@ -224,7 +224,7 @@ impl SqlStore {
         let started = {
             let payments = waiting.payments()?;
             let wanted = payments.each_ref().map(|values| (Wanted::Plain(Sql::PayFromOrder), &values[..]));
-            self.start(self.last(), &wanted[..waiting.count()])?
+            self.start(self.last(), &wanted[..waiting.count])?
         };
         self.finish(started, &mut |_, _| {}).await?;
         Ok(waiting.delivered())

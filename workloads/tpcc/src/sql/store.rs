@@ -39,14 +39,14 @@ fn reported_of_full_sum(error: EngineError) -> EngineError {
 /// The adapter of clients.
 pub struct SqlStore {
     transactions: Transactions,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     prepared: Prepared,
     style: Style,
     /// Customers of a name, in the order of their first names.
     pub(super) customers: Vec<i64>,
     /// The data of a customer with bad credit that a payment reads.
     data: Vec<u8>,
-    stops: Stops,
+    pub(super) stops: Stops,
 }
 
 /// The maximum number of statements sent together: one for each district.
@@ -95,14 +95,6 @@ impl SqlStore {
     /// A statement that the engine refuses.
     pub fn prepare_all(&mut self) -> Result<()> {
         self.prepared.all(&mut *self.transactions.session, self.style)
-    }
-
-    pub(super) fn stops(&mut self) -> &mut Stops {
-        &mut self.stops
-    }
-
-    pub(super) fn dialect(&self) -> Dialect {
-        self.dialect
     }
 
     pub(super) fn cents(&self, cents: i64) -> Param<'static> {

@@ -18,7 +18,8 @@ pub(super) struct Waiting<'a> {
     dialect: Dialect,
     /// District and number of each.
     orders: [(u32, i64); MOST],
-    count: usize,
+    /// How many there are.
+    pub count: usize,
     /// The customer and the amount in cents of each district's order.
     customers: [(i64, i64); MOST + 1],
     /// The first amount that could not be read.
@@ -38,11 +39,6 @@ impl<'a> Waiting<'a> {
             self.orders[self.count] = (district, order);
             self.count += 1;
         }
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.count
     }
 
     /// The keys of the maximum number of orders; the last key is repeated to fill up.
