@@ -239,14 +239,14 @@ impl Bound for LinkBenchBound {
     }
 
     fn state(&self) -> State {
-        let mut state = self.tallies.state();
+        let mut state = self.tallies.ledger.state();
         state.insert(NEXT_NODE.to_owned(), self.next_node.now());
         state
     }
 
     fn restore(&self, state: &State) -> Result<()> {
         self.next_node.set(number_in(state, NEXT_NODE)?);
-        self.tallies.restore(state)
+        self.tallies.ledger.restore(state)
     }
 
     /// A database assigns the ids of new nodes, and [`NodeIds`] are separate for each host.

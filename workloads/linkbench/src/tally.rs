@@ -4,7 +4,6 @@ use std::fs::File;
 use std::sync::Arc;
 
 use rumba_engine_api::error::Result;
-use rumba_engine_api::workload::State;
 use rumba_workload_kit::ledger::{Account, Entry, Ledger};
 
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};
@@ -58,7 +57,8 @@ impl Write {
 /// The tallies of one instance.
 #[derive(Debug)]
 pub struct Tallies {
-    ledger: Ledger<{ Sums::NAMES.len() }>,
+    /// The sums of all clients.
+    pub ledger: Ledger<{ Sums::NAMES.len() }>,
     /// Logical bytes of a node of average payload.
     mean_node_bytes: u64,
 }
@@ -82,19 +82,6 @@ impl Tallies {
     /// The sums as of now.
     pub fn sums(&self) -> Sums {
         self.ledger.sums()
-    }
-
-    /// The sums as of now, by name.
-    pub fn state(&self) -> State {
-        self.ledger.state()
-    }
-
-    /// Adds sums that another process has given.
-    ///
-    /// # Errors
-    /// The name of one that is missing; nothing is added then.
-    pub fn restore(&self, state: &State) -> Result<()> {
-        self.ledger.restore(state)
     }
 }
 
