@@ -17,84 +17,23 @@ use crate::random::Distribution;
 use crate::rows::RowRoom;
 use crate::statement::ParamHead;
 
-/// Defines the table of functions, whose fields have their names.
+/// Defines the table of these functions.
 macro_rules! interface {
-    ($($name:ident: $kind:ty,)*) => {
-        /// `rumba_interface` of api.lua, and then `rumba_own` of rumba.lua, which adds to it.
-        #[repr(C)]
-        struct Interface {
-            $($name: $kind,)*
-        }
-
-        static INTERFACE: Interface = Interface { $($name),* };
+    ($($name:ident,)*) => {
+        /// The addresses of `rumba_interface` of api.lua, and then of `rumba_own` of rumba.lua, which adds to it.
+        const INTERFACE: &[*const c_void] = &[$($name as *const c_void),*];
     };
 }
 
 interface! {
-    driver: unsafe extern "C" fn(*const Handles, *const c_char) -> *const DriverHead,
-    connect: unsafe extern "C" fn(*const Handles, *const DriverHead) -> *mut Connection,
-    let_go: unsafe extern "C" fn(*const Handles, *mut Connection) -> bool,
-    disconnect: unsafe extern "C" fn(*mut Connection),
-    reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
-    fail_again: unsafe extern "C" fn(*mut Connection),
-    query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
-    prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
-    let_go_statement: unsafe extern "C" fn(*const Handles, *mut BoundStatement) -> bool,
-    bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
-    execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
-    close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
-    row: unsafe extern "C" fn(*mut Connection, *mut RowRoom) -> u32,
-    forget_rows: unsafe extern "C" fn(*mut Connection),
-    bulk_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
-    bulk_add: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
-    bulk_add_numbers: unsafe extern "C" fn(*mut Connection, i64, i64) -> Outcome,
-    bulk_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
-    load_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize, *const u8, usize) -> Outcome,
-    load_int: unsafe extern "C" fn(*mut Connection, i64) -> Outcome,
-    load_text: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
-    load_string: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
-    load_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
-    more_events: unsafe extern "C" fn(*const Handles) -> bool,
-    event_start: unsafe extern "C" fn(*const Handles),
-    event_stop: unsafe extern "C" fn(*const Handles),
-    count: unsafe extern "C" fn(*const Handles, c_int, c_int, u64),
-    rand_uint64: unsafe extern "C" fn(*const Handles) -> u64,
-    rand_double: unsafe extern "C" fn(*const Handles) -> f64,
-    rand_default: Draw,
-    rand_uniform: Draw,
-    rand_gaussian: Draw,
-    rand_special: Draw,
-    rand_pareto: Draw,
-    rand_zipfian: Draw,
-    rand_wide: unsafe extern "C" fn(*const Handles, c_int, f64, f64) -> f64,
-    rand_unique: unsafe extern "C" fn(*const Handles) -> u32,
-    rand_string: unsafe extern "C" fn(*const Handles, *const u8, usize, *mut u8),
-    rand_varstring: unsafe extern "C" fn(*const Handles, *mut u8, u32, u32) -> u32,
-    histogram_new: unsafe extern "C" fn(*const Handles, usize, f64, f64) -> *mut HistogramSlot,
-    histogram_let_go: unsafe extern "C" fn(*const Handles, *mut HistogramSlot),
-    histogram_update: unsafe extern "C" fn(*mut HistogramSlot, f64),
-    histogram_print: unsafe extern "C" fn(*const HistogramSlot),
-    alert: unsafe extern "C" fn(*const Handles, *const u8, usize),
-    seldom: unsafe extern "C" fn() -> *const c_char,
-    legacy: unsafe extern "C" fn() -> *const c_char,
-    own: unsafe extern "C" fn() -> *const c_char,
+    driver, connect, let_go, disconnect, reconnect, fail_again, query, prepare, let_go_statement, bind, execute, close,
+    row, forget_rows, bulk_begin, bulk_add, bulk_add_numbers, bulk_end, load_begin, load_int, load_text, load_string,
+    load_end, more_events, event_start, event_stop, count, rand_uint64, rand_double, rand_default, rand_uniform,
+    rand_gaussian, rand_special, rand_pareto, rand_zipfian, rand_wide, rand_unique, rand_string, rand_varstring,
+    histogram_new, histogram_let_go, histogram_update, histogram_print, alert, seldom, legacy, own,
     // `rumba_own` of rumba.lua.
-    operation: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
-    counter: unsafe extern "C" fn(*const Handles, *const u8, usize) -> u32,
-    name_event: unsafe extern "C" fn(*const Handles, u32),
-    add_to_counter: unsafe extern "C" fn(*const Handles, u32, f64),
-    add_logical_bytes: unsafe extern "C" fn(*const Handles, f64),
-    kv_open: unsafe extern "C" fn(*const Handles) -> Found,
-    kv_get: unsafe extern "C" fn(*const Handles, *const u8, usize, bool) -> Found,
-    kv_put: unsafe extern "C" fn(*const Handles, *const u8, usize, *const u8, usize) -> Found,
-    kv_delete: unsafe extern "C" fn(*const Handles, *const u8, usize) -> Found,
-    kv_scan: unsafe extern "C" fn(*const Handles, *const u8, usize, u32) -> Found,
-    kv_begin: unsafe extern "C" fn(*const Handles) -> Found,
-    kv_commit: unsafe extern "C" fn(*const Handles) -> Found,
-    kv_rollback: unsafe extern "C" fn(*const Handles) -> Found,
-    kv_value: unsafe extern "C" fn(*const Handles, *mut Bytes),
-    kv_entry: unsafe extern "C" fn(*const Handles, u32, *mut [Bytes; 2]) -> bool,
-    kv_error: unsafe extern "C" fn(*const Handles, *mut Bytes),
+    operation, counter, name_event, add_to_counter, add_logical_bytes, kv_open, kv_get, kv_put, kv_delete, kv_scan,
+    kv_begin, kv_commit, kv_rollback, kv_value, kv_entry, kv_error,
 }
 
 /// Bytes until the next call: `rumba_bytes` of rumba.lua.
@@ -110,11 +49,9 @@ impl From<&[u8]> for Bytes {
     }
 }
 
-type Draw = unsafe extern "C" fn(*const Handles, u32, u32) -> u32;
-
 /// The address of the function table.
 pub(crate) fn table() -> *const c_void {
-    (&raw const INTERFACE).cast()
+    INTERFACE.as_ptr().cast()
 }
 
 // SAFETY of all functions below: see the head of this file.
