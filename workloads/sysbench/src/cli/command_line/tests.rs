@@ -146,7 +146,7 @@ fn a_file_of_options_counts_where_it_stands() {
     assert_eq!((set.int("threads"), set.int("time")), (Ok(4), Ok(7)));
     assert_eq!(applied.notices, [Notice::UnterminatedQuote { line: 4 }]);
     assert_eq!(applied.notices[0].to_string(), "unexpected EOL on line 4");
-    assert_eq!(set.unclaimed().len(), 1);
+    assert_eq!(set.unclaimed_words().len(), 1);
 
     let applied = parse_words("--config-file=y.cnf").unwrap().apply(&mut set, &mut read);
     assert_eq!(applied.notices[0].to_string(), "y.cnf: No such file or directory");

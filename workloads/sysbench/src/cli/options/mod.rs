@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub use built_in::{CPU, FILEIO, MEMORY, MUTEX, THREADS};
 pub use database::{DATABASE, MYSQL, PGSQL, SQLITE};
 pub use general::{BEFORE_1_1, GENERAL, LOG_OPERATIONS, LOG_TEXT, RANDOM, RUMBA};
-pub use set::{ConfigEntry, OptionSet, SetError, Source, Unclaimed};
+pub use set::{ConfigEntry, OptionSet, SetError, Source};
 pub use value::OptionValue;
 
 /// How the value of an option is read.

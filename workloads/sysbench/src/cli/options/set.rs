@@ -46,11 +46,9 @@ pub struct ConfigEntry {
 
 /// A line of an option file for an undeclared option.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unclaimed {
-    /// The file.
-    pub path: String,
-    /// The line.
-    pub entry: ConfigEntry,
+struct Unclaimed {
+    path: String,
+    entry: ConfigEntry,
 }
 
 #[derive(Clone, Debug)]
@@ -178,12 +176,8 @@ impl OptionSet {
         }
     }
 
-    /// The undeclared options in option files.
-    pub fn unclaimed(&self) -> &[Unclaimed] {
-        &self.unclaimed
-    }
-
-    /// The same as warnings in 1.0's words, each with its position and the name that may have been meant.
+    /// The undeclared options in option files, as warnings in 1.0's words, each with its position and the name that may
+    /// have been meant.
     pub fn unclaimed_words(&self) -> Vec<String> {
         let words = |Unclaimed { path, entry: ConfigEntry { name, line, .. } }: &Unclaimed| {
             let meant = self.nearest(name).map_or_else(String::new, |near| format!("; did you mean {near}?"));
