@@ -51,30 +51,3 @@ impl Drop for Taken<'_> {
         self.room.is_more.notify_all();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
-    use super::*;
-
-    #[test]
-    fn entries_on_their_way_fill_half_a_segment_at_most() {
-        let (room, on_their_way) = (LogRoom::new(1024), AtomicUsize::new(0));
-        let write = |entry: usize| {
-            room.with(entry, || {
-                let bytes = on_their_way.fetch_add(entry, SeqCst) + entry;
-                assert!(bytes <= 512, "{bytes}");
-                std::thread::yield_now();
-                on_their_way.fetch_sub(entry, SeqCst);
-            });
-        };
-        std::thread::scope(|scope| {
-            (1..=8)
-                .for_each(|client| drop(scope.spawn(move || (0..500).for_each(|turn| write(1 + client * turn % 512)))));
-        });
-        assert_eq!(*room.left(), 512);
-        room.with(5000, || ());
-        assert_eq!(*room.left(), 512, "one that never fits waits for no more than there is");
-    }
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
+use rumba_engine_api::kv::{KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
 use rumba_engine_bf_tree::BfTree;
 use rumba_testkit::crash::{self, Death, Writer};
@@ -93,25 +93,6 @@ fn spaces_hold_what_was_written_also_after_a_restart() {
             instance.close().unwrap();
         }
     }
-}
-
-#[test]
-fn scan_ends_at_the_given_bound() {
-    let dir = tempfile::tempdir().unwrap();
-    let instance = open(dir.path(), Durability::None);
-    let mut session = session(&*instance);
-    let mut batch = Batch::default();
-    (0..500_u32).for_each(|row| batch.push(ROWS, &row.to_be_bytes(), &[7; 100]));
-    batch.push(OTHERS, &3_u32.to_be_bytes(), b"other");
-    session.load(&batch).unwrap();
-    let mut scan = |from: u32, to: u32, limit| {
-        let rows = scan(&mut *session, ROWS, &from.to_be_bytes(), &to.to_be_bytes(), limit);
-        rows.iter().map(|(key, _)| u32::from_be_bytes(key[..].try_into().unwrap())).collect::<Vec<_>>()
-    };
-    assert_eq!(scan(10, 14, 100), [10, 11, 12, 13]);
-    assert_eq!(scan(10, 14, 2), [10, 11]);
-    assert_eq!(scan(10, 14, 0), [0; 0]);
-    assert_eq!(scan(0, 1000, 1000), (0..500).collect::<Vec<_>>(), "the next space's rows are not among them");
 }
 
 #[test]

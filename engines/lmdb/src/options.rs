@@ -190,13 +190,6 @@ mod tests {
     }
 
     #[test]
-    fn only_sync_lets_lmdb_sync_at_commit() {
-        assert_eq!(flags(Durability::Sync, &[]) & (ffi::MDB_NOSYNC | ffi::MDB_NOMETASYNC), 0);
-        assert_ne!(flags(Durability::NoSync, &[]) & ffi::MDB_NOSYNC, 0);
-        assert_ne!(flags(Durability::None, &[]) & ffi::MDB_NOSYNC, 0);
-    }
-
-    #[test]
     fn only_durability_none_uses_a_writable_map_by_default() {
         assert_eq!(flags(Durability::NoSync, &[]) & ffi::MDB_WRITEMAP, 0);
         assert_ne!(flags(Durability::None, &[]) & ffi::MDB_WRITEMAP, 0);

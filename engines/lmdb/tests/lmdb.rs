@@ -10,14 +10,14 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::*;
-use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance};
+use rumba_engine_api::engine::{Durability, EngineConfig, Instance};
 use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
 use rumba_testkit::allocations::Counting;
 use rumba_testkit::contract::{self, Contract};
 use rumba_testkit::crash;
-use rumba_testkit::key_value::{get, put};
+use rumba_testkit::key_value::get;
 use tempfile::TempDir;
 
 #[global_allocator]
@@ -85,15 +85,6 @@ fn sorted_load_fills_pages_and_unsorted_keeps_all_rows() {
     // pages of 4096 - 16: at least 559 leaves. Half-empty pages would take twice as many.
     let leaves = counter(&*instance, "rows.leaf_pages");
     assert!(leaves < 600.0, "{leaves} leaf pages");
-    // Rows that sort before the last one, and one that exists already.
-    batch.clear();
-    batch.push(ROWS, &[0], b"first");
-    batch.push(ROWS, &5u32.to_be_bytes(), b"replaced");
-    batch.push(ROWS, &[9], b"last");
-    session.load(&batch).unwrap();
-    assert_eq!(get(&mut *session, ROWS, &[0]).unwrap(), b"first");
-    assert_eq!(get(&mut *session, ROWS, &5u32.to_be_bytes()).unwrap(), b"replaced");
-    assert_eq!(counter(&*instance, "rows.entries"), 20_002.0);
 }
 
 #[test]
@@ -165,20 +156,6 @@ fn session_may_change_threads_but_a_transaction_may_not() {
 }
 
 #[test]
-fn writemap_keeps_committed_data_at_every_durability() {
-    for durability in [Durability::None, Durability::NoSync, Durability::Sync] {
-        let dir = tempfile::tempdir().unwrap();
-        let config = config(durability, &[("writemap", Value::Bool(true))]);
-        let instance = open_in(dir.path(), &config);
-        put(&mut *session(&*instance), ROWS, b"k", b"v");
-        instance.drain().unwrap();
-        instance.close().unwrap();
-        let instance = open_in(dir.path(), &config);
-        assert_eq!(get(&mut *session(&*instance), ROWS, b"k").unwrap(), b"v", "{durability:?}");
-    }
-}
-
-#[test]
 fn sessions_beyond_reader_slots_are_refused_with_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let instance = open_in(dir.path(), &config(Durability::NoSync, &[("max_readers", Value::Int(2))]));
@@ -192,12 +169,6 @@ fn sessions_beyond_reader_slots_are_refused_with_remedy() {
 fn unknown_settings_are_refused() {
     let config = config(Durability::NoSync, &[]);
     contract::unknown_settings_are_refused(&Lmdb, &config, "mapsize", "map_size");
-}
-
-/// Otherwise readers would assume that `cache` limited LMDB's memory.
-#[test]
-fn it_says_that_it_has_no_cache_of_its_own() {
-    assert!(!Lmdb.info().has_cache);
 }
 
 #[test]

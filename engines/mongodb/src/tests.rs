@@ -111,17 +111,6 @@ fn what_was_committed_is_there_after_a_kill() {
 
 #[test]
 #[needs(SecantusDb)]
-fn a_server_alone_has_no_transactions() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = config(Brand::SecantusDb);
-    config.settings.0.insert("transactions".into(), Value::Bool(false));
-    let instance = open(dir.path(), &config);
-    assert!(!documents(&*instance).has_transactions());
-    instance.close().unwrap();
-}
-
-#[test]
-#[needs(SecantusDb)]
 fn existing_server_must_be_empty_and_is_left_unchanged() {
     let server = SecantusDb::start(&[]);
     let dir = tempfile::tempdir().unwrap();

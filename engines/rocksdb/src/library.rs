@@ -153,14 +153,3 @@ fn file_of(named: Option<&Path>) -> Option<PathBuf> {
     let names = names(Some(named?)).ok()?;
     names.first().filter(|name| name.is_file())?.canonicalize().ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_version_is_read_from_the_real_file_name() {
-        assert_eq!(version_of(Path::new("/usr/lib/librocksdb.so.7.8.3")), Some("7.8.3".into()));
-        assert_eq!(version_of(Path::new("/opt/librocksdb.so")), None);
-    }
-}

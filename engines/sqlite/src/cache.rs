@@ -106,14 +106,6 @@ mod tests {
     }
 
     #[test]
-    fn sessions_opened_up_front_share_the_cache_evenly() {
-        let cache = Cache::new(1000);
-        let mut shares: Vec<Share> = (0..4).map(|_| cache.join()).collect();
-        assert!(shares.iter_mut().all(|share| settle(share) == 250));
-        assert!(shares.iter().all(|share| !share.is_stale() && !share.is_short()));
-    }
-
-    #[test]
     fn late_session_gets_only_free_cache_until_others_shrink() {
         let cache = Cache::new(1000);
         let mut first = cache.join();

@@ -366,16 +366,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_nested_comes_back_dotted() {
-        let names =
-            [("log.enabled", "true"), ("log.file_max", "104857600"), ("mmap", "false"), ("statistics", "(fast)")];
-        let names: BTreeMap<String, String> = names.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
-        let config = Nested::from(names.clone()).to_string();
-        assert_eq!(config, "mmap=false,statistics=(fast),log=(enabled=true,file_max=104857600)");
-        assert_eq!(dotted(&config), names);
-    }
-
-    #[test]
     fn a_list_cannot_smuggle_in_another_setting() {
         let info = SETTINGS.iter().find(|info| info.name == "verbose").unwrap();
         assert!(literal(info, &Value::Text("[evict,read]".into())).is_ok());

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use rumba_engine_api::engine::Durability;
 use rumba_engine_api::error::Result;
-use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
-use rumba_testkit::key_value;
 
-use crate::{Database, config, get, open, put, usual};
+use crate::{Database, config, get, open, put};
 
 fn impatient() -> Database {
     open(&config(Durability::None, &[("lock_timeout", Value::Int(20))]))
@@ -103,18 +101,4 @@ fn reads_do_not_block_and_see_their_begin_snapshot() {
     assert_eq!(value, b"new");
     reader.rollback().unwrap();
     assert_eq!(get(&mut *reader, b"b").as_deref(), Some(&b"new"[..]));
-}
-
-#[test]
-#[needs(ExternalLibrary(LIBRARY))]
-fn a_load_is_one_transaction() {
-    let database = usual();
-    let mut session = database.session();
-    let mut batch = Batch::default();
-    (0..100u8).for_each(|row| batch.push(usize::from(row % 2), &[row], b"loaded"));
-    session.load(&batch).unwrap();
-    assert_eq!(get(&mut *session, &[98]).as_deref(), Some(&b"loaded"[..]));
-    assert_eq!(key_value::get(&mut *session, 1, &[99]).as_deref(), Some(&b"loaded"[..]));
-    // Its rows are no longer locked.
-    put(&mut *database.session(), &[98], b"written");
 }

@@ -8,7 +8,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_engine_api::engine::{BuildSelector, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Gauge, Instance, Schema};
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
 use rumba_testkit::allocations::{self, Counting};

@@ -3,27 +3,9 @@
 use std::sync::Barrier;
 use std::thread;
 
-use rumba_engine_api::kv::Batch;
 use rumba_engine_api::setting::Value;
 
 use super::*;
-
-#[test]
-fn loaded_rows_are_present_and_unlocked() {
-    let lab = Lab::open(&config());
-    let (mut loader, mut other) = (lab.session(), lab.session());
-    other.begin().unwrap();
-    other.put(NODE, b"row", b"locked").unwrap();
-    let mut batch = Batch::default();
-    batch.push(NODE, b"row", b"loaded");
-    batch.push(LINK, b"row", b"loaded too");
-    loader.load(&batch).unwrap();
-    assert_eq!(get(&mut *loader, NODE, b"row"), Some(b"loaded".to_vec()));
-    assert_eq!(get(&mut *loader, LINK, b"row"), Some(b"loaded too".to_vec()));
-    other.rollback().unwrap();
-    loader.load(&Batch::default()).unwrap();
-    assert_eq!(get(&mut *other, NODE, b"row"), Some(b"loaded".to_vec()));
-}
 
 #[test]
 fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {

@@ -201,11 +201,3 @@ fn a_workload_without_key_spaces_can_be_opened() {
     instance.settle().unwrap();
     instance.close().unwrap();
 }
-
-#[test]
-fn the_installed_library_is_available_with_its_version() {
-    let availability = RocksDb.availability(BuildSelector::default());
-    assert!(availability.missing.is_none(), "{availability:?}");
-    assert!(availability.version.unwrap().starts_with(|first: char| first.is_ascii_digit()));
-    assert!(availability.source.starts_with('/'));
-}

@@ -273,22 +273,3 @@ fn logs_are_distinguished_from_data() {
     }
     assert!(!instance.is_log(Path::new("/data/rumba.sqlite")));
 }
-
-#[test]
-fn committed_data_survives_close_at_every_durability() {
-    let offered = Durability::NAMES.into_iter().filter(|(_, level)| *level != Durability::Buffered);
-    for (name, durability) in offered {
-        for journal_mode in ["wal", "delete", "truncate", "persist"] {
-            let dir = tempfile::tempdir().unwrap();
-            let config = config(durability, &[("journal_mode", text(journal_mode)), ("page_size", text("8k"))]);
-            let instance = open_in(dir.path(), &config);
-            fill(&mut *session(&*instance), 10);
-            instance.close().unwrap();
-            let file = std::fs::read(dir.path().join("rumba.sqlite")).unwrap();
-            // Bytes 16 and 17 of the header are the page size (sqlite.org/fileformat2.html).
-            assert_eq!(file[16..18], 8192u16.to_be_bytes(), "{name}, {journal_mode}");
-            let instance = open_in(dir.path(), &config);
-            assert_eq!(int(&mut *session(&*instance), "SELECT count(*) FROM t"), 10, "{name}, {journal_mode}");
-        }
-    }
-}

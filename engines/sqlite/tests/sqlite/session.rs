@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use rumba_engine_api::error::{EngineError, ErrorCode};
+use rumba_engine_api::error::ErrorCode;
 use rumba_engine_api::setting::Value;
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_testkit::allocations;
-use rumba_testkit::sql_contract::closed_statements_give_up_their_place;
+use rumba_testkit::sql_contract::{closed_statements_give_up_their_place, parameters_arrive_as_sent};
 
 use crate::*;
 
@@ -18,29 +18,12 @@ fn every_kind_of_parameter_comes_back_as_it_went_in() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     assert_eq!(session.dialect(), Dialect::Sqlite);
-    session.run(TABLE).unwrap();
-    let insert = session.prepare("INSERT INTO t VALUES (?, ?, ?)").unwrap();
-    let blob: Vec<u8> = (0..=255).collect();
-    let rows = [
-        [Param::Int(1), Param::Int(i64::MIN), Param::Bytes(&blob)],
-        [Param::Int(2), Param::Null, Param::Null],
-        [Param::Int(3), Param::Int(-1), Param::Bytes(b"")],
-    ];
-    for row in &rows {
-        execute(&mut *session, insert, row, &mut |_| {}).unwrap();
-    }
-    let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL, length(b) FROM t WHERE id = ?").unwrap();
-    let mut read = |id| {
-        let mut seen = None;
-        execute(&mut *session, select, &[Param::Int(id)], &mut |row| {
-            seen = Some((row.int(0), row.bytes(1).to_vec(), row.int(2), row.int(3), row.int(4)));
-        })
-        .unwrap();
-        seen.unwrap()
-    };
-    assert_eq!(read(1), (i64::MIN, blob.clone(), 0, 0, 256));
-    assert_eq!(read(2), (0, Vec::new(), 1, 1, 0));
-    assert_eq!(read(3), (-1, Vec::new(), 0, 0, 0), "an empty string is not NULL");
+    parameters_arrive_as_sent(
+        &mut *session,
+        "CREATE TABLE kinds (id INTEGER PRIMARY KEY, n INTEGER, b BLOB, t TEXT)",
+        "INSERT INTO kinds VALUES (?, ?, ?, ?)",
+        "SELECT n, b, n IS NULL, b IS NULL, t FROM kinds WHERE id = ?",
+    );
 }
 
 #[test]
@@ -105,21 +88,6 @@ fn an_answer_counts_what_its_own_statement_did() {
 }
 
 #[test]
-fn own_writes_are_visible_at_once_and_to_others_on_commit() {
-    let (_dir, instance) = open();
-    let (mut writer, mut other) = (session(&*instance), session(&*instance));
-    writer.run(TABLE).unwrap();
-    let count = "SELECT count(*) FROM t";
-    writer.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1)").unwrap();
-    assert_eq!(int(&mut *writer, count), 1);
-    assert_eq!(int(&mut *other, count), 0);
-    writer.run("ROLLBACK").unwrap();
-    assert_eq!(int(&mut *writer, count), 0);
-    writer.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1); COMMIT").unwrap();
-    assert_eq!(int(&mut *other, count), 1);
-}
-
-#[test]
 fn rollback_without_a_transaction_succeeds() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
@@ -130,33 +98,6 @@ fn rollback_without_a_transaction_succeeds() {
     session.run(TABLE).unwrap();
     execute(&mut *session, rollback, &[], &mut |_| {}).unwrap();
     assert_eq!(int(&mut *session, "SELECT count(*) FROM sqlite_schema"), 0, "it does undo what there is");
-}
-
-#[test]
-fn a_transaction_goes_on_after_a_statement_of_it_has_failed() {
-    let (_dir, instance) = open();
-    let mut session = session(&*instance);
-    assert!(session.survives_errors());
-    session.run(TABLE).unwrap();
-    session.run("BEGIN; INSERT INTO t (id) VALUES (1)").unwrap();
-    assert!(change(&mut *session, "INSERT INTO t (id) VALUES (2), (1)", &[]).is_err());
-    session.run("INSERT INTO t (id) VALUES (3); COMMIT").unwrap();
-    assert_eq!(int(&mut *session, "SELECT sum(id) FROM t"), 4);
-}
-
-#[test]
-fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
-    let (_dir, instance) = open();
-    let (mut stale, mut other) = (session(&*instance), session(&*instance));
-    stale.run(TABLE).unwrap();
-    stale.run("BEGIN").unwrap();
-    assert_eq!(int(&mut *stale, "SELECT count(*) FROM t"), 0);
-    other.run("INSERT INTO t (n) VALUES (1)").unwrap();
-    let error = change(&mut *stale, "INSERT INTO t (n) VALUES (2)", &[]).unwrap_err();
-    assert!(matches!(error, EngineError::Conflict { why, .. } if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
-    stale.run("ROLLBACK").unwrap();
-    stale.run("INSERT INTO t (n) VALUES (2)").unwrap();
-    assert_eq!(int(&mut *other, "SELECT count(*) FROM t"), 2);
 }
 
 /// Increments a counter `times` times, with retries; `begin` is the statement that begins each transaction.
@@ -279,21 +220,6 @@ fn session_survives_a_failed_statement_and_a_visitor_panic() {
     assert!(panicked.is_err());
     // An unfinished read would block dropping the table.
     session.run("DROP TABLE t").unwrap();
-}
-
-#[test]
-fn a_session_may_move_to_another_thread_between_statements() {
-    let (_dir, instance) = open();
-    let mut moved = session(&*instance);
-    moved.run(TABLE).unwrap();
-    moved.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (4)").unwrap();
-    let mut moved = std::thread::spawn(move || {
-        moved.run("COMMIT").unwrap();
-        moved
-    })
-    .join()
-    .unwrap();
-    assert_eq!(int(&mut *moved, "SELECT n FROM t"), 4);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_missing_library_names_the_command_that_installs_it() {
     let dir = tempfile::tempdir().unwrap();
     let error = WiredTiger.open(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap().to_string();
     assert!(error.contains("apt-get install libwiredtiger0"), "{error}");
-    assert!(crate::files(dir.path()).is_empty());
+    assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none());
 }
 
 /// Another version has other structs, so calling it would corrupt memory.

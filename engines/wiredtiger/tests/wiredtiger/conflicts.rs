@@ -9,23 +9,6 @@ fn is_conflict<T>(result: Result<T>) -> bool {
     result.is_err_and(|error| error.is_conflict())
 }
 
-#[test]
-fn a_second_writer_of_a_row_gets_a_conflict() {
-    let database = open(&config());
-    let (mut one, mut two) = (database.session(), database.session());
-    put(&mut *one, b"a", b"0");
-    one.begin().unwrap();
-    two.begin().unwrap();
-    one.put(0, b"a", b"1").unwrap();
-    assert!(is_conflict(two.put(0, b"a", b"2")));
-    two.rollback().unwrap();
-    two.begin().unwrap();
-    assert!(is_conflict(two.delete(0, b"a")));
-    two.rollback().unwrap();
-    one.commit().unwrap();
-    assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"1"[..]));
-}
-
 /// Both sessions read the row for update and go on to write it, as the contract requires. One must fail, whether or not
 /// the other has committed by then.
 #[test]
@@ -53,27 +36,6 @@ fn of_two_that_read_a_row_for_update_one_fails() {
         one.rollback().unwrap();
         put(&mut *two, b"a", b"2");
     }
-}
-
-/// A write must be based on the row's latest version, not on the snapshot's.
-#[test]
-fn write_after_a_stale_read_for_update_conflicts() {
-    let database = open(&config());
-    let (mut one, mut two) = (database.session(), database.session());
-    put(&mut *one, b"a", b"0");
-    let mut value = Vec::new();
-    one.begin().unwrap();
-    put(&mut *two, b"a", b"1");
-    assert!(one.get_for_update(0, b"a", &mut value).unwrap());
-    assert_eq!(value, b"0", "the snapshot's");
-    assert!(is_conflict(one.put(0, b"a", b"2")));
-    one.rollback().unwrap();
-    one.begin().unwrap();
-    assert!(one.get_for_update(0, b"a", &mut value).unwrap());
-    assert_eq!(value, b"1");
-    one.put(0, b"a", b"2").unwrap();
-    one.commit().unwrap();
-    assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"2"[..]));
 }
 
 /// Both sessions see that the key is absent, and both insert it. One must fail, whether or not the other has committed

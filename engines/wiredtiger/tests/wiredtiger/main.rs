@@ -12,8 +12,6 @@ mod disk_full;
 mod settings;
 mod upkeep;
 
-use std::path::Path;
-
 use rumba_engine_api::engine::{Durability, EngineConfig};
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::{Settings, Value};
@@ -62,8 +60,4 @@ fn put(session: &mut dyn KvSession, key: &[u8], value: &[u8]) {
 
 fn get(session: &mut dyn KvSession, key: &[u8]) -> Option<Vec<u8>> {
     key_value::get(session, 0, key)
-}
-
-fn files(dir: &Path) -> Vec<std::path::PathBuf> {
-    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
 }

@@ -1,29 +1,10 @@
 //! Files, deferred work, counters, closing.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, EngineConfig};
-use rumba_engine_api::kv::{Batch, KvSession, Scan};
-use rumba_testkit::key_value::Database;
 
-use crate::{config, files, load, open, put, unlogged};
-
-fn allocated(database: &Database) -> u64 {
-    files(database.dir.path()).iter().map(|file| file.metadata().unwrap().blocks() * 512).sum()
-}
-
-#[test]
-fn each_compression_stores_less_than_none() {
-    let stored = |compression: &str| {
-        let database = open(&EngineConfig { compression: Some(compression.into()), ..unlogged() });
-        load(&mut *database.session(), 20_000);
-        database.instance.settle().unwrap();
-        allocated(&database)
-    };
-    let (none, snappy, zlib) = (stored("none"), stored("snappy"), stored("zlib"));
-    assert!(snappy < none / 2 && zlib < snappy, "none {none}, snappy {snappy}, zlib {zlib}");
-}
+use crate::{config, load, open, put};
 
 #[test]
 fn log_files_are_distinguished_from_data() {
@@ -36,45 +17,6 @@ fn log_files_are_distinguished_from_data() {
     ] {
         assert_eq!(database.instance.is_log(Path::new(file)), log, "{file}");
     }
-}
-
-/// Loads as a workload does, and retries a batch that conflicts.
-fn load_in_the_end(session: &mut dyn KvSession, batch: &Batch) {
-    while let Err(error) = session.load(batch) {
-        assert!(error.is_conflict(), "{error}");
-        std::thread::yield_now();
-    }
-}
-
-/// Loaders share the tables and their rows interleave. The cache is small, so the library rolls batches back when dirty
-/// pages fill it.
-#[test]
-fn two_loaders_lose_no_row() {
-    const ROWS: u32 = 20_000;
-    let database = open(&EngineConfig { cache: 8 << 20, ..unlogged() });
-    std::thread::scope(|scope| {
-        for odd in 0..2 {
-            let mut session = database.session();
-            scope.spawn(move || {
-                let mut batch = Batch::default();
-                for row in (odd..ROWS).step_by(2) {
-                    batch.push(0, &row.to_be_bytes(), &[b'v'; 500]);
-                    if batch.len() == 500 {
-                        load_in_the_end(&mut *session, &batch);
-                        batch.clear();
-                    }
-                }
-                load_in_the_end(&mut *session, &batch);
-            });
-        }
-    });
-    let mut next = 0u32;
-    let all = Scan { from: b"", to: &[255], limit: usize::MAX };
-    let visit = &mut |key: &[u8], _: &[u8]| {
-        assert_eq!(key, next.to_be_bytes());
-        next += 1;
-    };
-    assert_eq!(database.session().scan(0, all, visit).unwrap(), ROWS as usize);
 }
 
 /// Each level must cost what it guarantees: a sync at every commit, or none.
