@@ -135,8 +135,13 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn reconnected_session_locks_its_schema_again() {
+    fn lost_session_fails_or_reconnects_and_locks_its_schema() {
         let mut private = Private::start(&[]);
+        let mut fails = Control::new(private.connect(), OnLost::Fail, None);
+        let number = id(&mut fails);
+        run(&mut private.connect(), &[&format!("KILL CONNECTION {number}")]);
+        assert!(fails.fetch("SELECT 1").is_err_and(|error| error.is_lost()));
+        assert!(fails.fetch("SELECT 1").is_err(), "what is lost stays lost");
         let mut admin = private.connect();
         assert!(holds(&mut admin));
         let mut control = Control::new(admin, OnLost::Reconnect, Some("lab".to_owned()));
@@ -151,16 +156,5 @@ mod tests {
         id(&mut control);
         assert!(control.was_restarted());
         assert!(!holds(&mut private.connect()), "no other trial may");
-    }
-
-    #[test]
-    #[needs(MariaDb)]
-    fn session_without_reconnect_reports_a_lost_connection() {
-        let private = Private::start(&[]);
-        let mut control = Control::new(private.connect(), OnLost::Fail, None);
-        let number = id(&mut control);
-        run(&mut private.connect(), &[&format!("KILL CONNECTION {number}")]);
-        assert!(control.fetch("SELECT 1").is_err_and(|error| error.is_lost()));
-        assert!(control.fetch("SELECT 1").is_err(), "what is lost stays lost");
     }
 }

@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn next_trial_drops_the_tables_of_a_killed_one() {
+    fn tables_of_a_killed_trial_are_dropped_once_they_can_be() {
         let private = Private::start(&[]);
         let mut killed = private.connect();
         take(&mut killed, "lab").expect("taken");
@@ -277,13 +277,6 @@ mod tests {
         taken.give_back(&mut admin).expect("given back");
         let schemas = admin.fetch("SHOW DATABASES LIKE 'lab'").expect("schemas").rows;
         assert!(schemas.is_empty(), "the killed trial had created the schema");
-    }
-
-    #[test]
-    #[needs(MariaDb)]
-    fn table_that_cannot_be_dropped_is_named_and_dropped_later() {
-        let private = Private::start(&[]);
-        let mut admin = private.connect();
         let taken = take(&mut admin, "lab").expect("taken");
         creates(&mut admin, "stock", "(id INT PRIMARY KEY) ENGINE = InnoDB");
         let theirs = "CREATE TABLE theirs.orders (id INT, FOREIGN KEY (id) REFERENCES lab.stock (id)) ENGINE = InnoDB";

@@ -1,6 +1,7 @@
 //! Counters of a real MariaDB, compared with the work done on it.
 
-use rumba_server_kit::reading::Absence;
+use rumba_protocol_mysql::{Rows, WireError};
+use rumba_server_kit::reading::{Absence, Reading};
 
 use super::server::{self, Private};
 use crate::counters::{Kind, LATCHES, Request, WAITS, counters, debt, enable};
@@ -35,51 +36,60 @@ fn innodb_counts_what_was_written() {
     for monitored in ["adaptive_hash_searches", "compress_pages_compressed", "compress_ops", "Innodb_row_lock_waits"] {
         assert!(after.get(monitored).is_some(), "{monitored}: {:?}", after.absent);
     }
+    // rumba samples the deferred work each second, so it must cost the server almost nothing. The limit is in statements,
+    // which do not depend on the machine.
+    let mut counted = Counted(&mut admin, 0, 0);
+    debt(&mut counted, &innodb);
+    assert!(counted.1 <= 2 && counted.2 <= 20, "{} statements, {} rows", counted.1, counted.2);
 }
 
-/// Lock waits are reported if the server times them, and are absent instead of zero if it does not.
-#[test]
-#[needs(MariaDb)]
-fn latch_waits_are_reported_where_the_server_times_them() {
-    let latches = |options: &[&str]| {
-        let private = Private::start(options);
-        let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
-        server::load(&mut admin, "InnoDB", ROWS);
-        let reading = counters(&mut admin, &innodb);
-        let is_reported = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
-        let absent = reading.absent.iter().any(is_reported);
-        (reading.get("waited_index_us"), reading.get("waited_lock_sys_us"), absent)
-    };
-    let mut timed = vec!["--performance-schema=ON".to_owned()];
-    timed.extend(LATCHES.map(|latches| format!("--performance-schema-instrument={latches}=ON")));
-    let timed: Vec<&str> = timed.iter().map(String::as_str).collect();
-    for off in [&[][..], &timed[..1]] {
-        assert_eq!(latches(off), (None, None, true), "{off:?}");
+/// Counts statements and the rows of their answers.
+struct Counted<'a>(&'a mut dyn Request, usize, usize);
+
+impl Request for Counted<'_> {
+    fn fetch(&mut self, sql: &str) -> Result<Rows, WireError> {
+        let rows = self.0.fetch(sql)?;
+        self.1 += 1;
+        self.2 += rows.rows.len();
+        Ok(rows)
     }
-    let (index, lock_system, _) = latches(&timed);
-    assert!(index.is_some_and(|us| us > 0.0) && lock_system.is_some_and(|us| us > 0.0), "{index:?}, {lock_system:?}");
 }
 
-/// A sum by class does not show which mutex is contended.
+/// Waits are reported if the server times them, in sums and by the server's own names, because a sum by class does not
+/// show which mutex is contended. They are absent instead of zero if it does not.
 #[test]
 #[needs(MariaDb)]
-fn session_waits_are_reported_by_the_servers_own_names() {
-    let waits = |instruments: &[&str]| {
-        let mut options = vec!["--performance-schema=ON".to_owned()];
-        options.extend(instruments.iter().map(|name| format!("--performance-schema-instrument={name}=ON")));
+fn waits_are_reported_where_the_server_times_them() {
+    let reading = |options: &[String]| {
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let private = Private::start(&options);
         let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
         server::load(&mut admin, "InnoDB", ROWS);
-        let reading = counters(&mut admin, &innodb);
-        let waits = reading.gauges.into_iter().filter(|gauge| gauge.name.starts_with("wait_event_"));
-        waits.map(|gauge| (gauge.name, gauge.value)).collect::<std::collections::BTreeMap<_, _>>()
+        counters(&mut admin, &innodb)
     };
-    assert!(waits(&[]).is_empty(), "the latches are not timed, so the sessions are not delayed by more");
-    let of_latches = waits(&LATCHES);
+    let timed = |instruments: &[&str]| {
+        let mut options = vec!["--performance-schema=ON".to_owned()];
+        options.extend(instruments.iter().map(|name| format!("--performance-schema-instrument={name}=ON")));
+        reading(&options)
+    };
+    let events = |reading: &Reading| {
+        let waits = reading.gauges.iter().filter(|gauge| gauge.name.starts_with("wait_event_"));
+        waits.map(|gauge| (gauge.name.clone(), gauge.value)).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    for off in [reading(&[]), timed(&[])] {
+        let is_reported = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
+        assert!(off.absent.iter().any(is_reported), "{:?}", off.absent);
+        assert_eq!((off.get("waited_index_us"), off.get("waited_lock_sys_us")), (None, None));
+        assert!(events(&off).is_empty(), "the latches are not timed, so the sessions are not delayed by more");
+    }
+    let latches = timed(&LATCHES);
+    for name in ["waited_index_us", "waited_lock_sys_us"] {
+        assert!(latches.get(name).is_some_and(|us| us > 0.0), "{name}: {latches:?}");
+    }
+    let of_latches = events(&latches);
     let index = of_latches.keys().find(|name| name.ends_with("innodb/index_tree_rw_lock_us"));
     assert!(index.is_some_and(|name| of_latches[name] > 0.0), "{of_latches:?}");
-    let of_all = waits(&WAITS);
+    let of_all = events(&timed(&WAITS));
     let synch = |waits: &std::collections::BTreeMap<String, f64>| {
         waits.keys().filter(|name| name.starts_with("wait_event_synch/")).count()
     };
@@ -136,26 +146,4 @@ fn another_engine_shows_the_counters_of_its_name() {
     let reading = counters(&mut admin, &aria);
     assert!(reading.get("Aria_pagecache_write_requests").is_some_and(|requests| requests > 0.0), "{reading:?}");
     assert_eq!(debt(&mut admin, &aria).gauges, [], "what it puts off cannot be known");
-}
-
-/// rumba samples the deferred work each second, so it must cost the server almost nothing. The limit is in statements,
-/// which do not depend on the machine.
-#[test]
-#[needs(MariaDb)]
-fn debt_takes_two_statements_of_a_handful_of_rows() {
-    struct Counted<'a>(&'a mut dyn Request, usize, usize);
-    impl Request for Counted<'_> {
-        fn fetch(&mut self, sql: &str) -> Result<rumba_protocol_mysql::Rows, rumba_protocol_mysql::WireError> {
-            let rows = self.0.fetch(sql)?;
-            self.1 += 1;
-            self.2 += rows.rows.len();
-            Ok(rows)
-        }
-    }
-    let private = Private::start(&[]);
-    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
-    enable(&mut admin, &innodb).expect("counters are switched on");
-    let mut counted = Counted(&mut admin, 0, 0);
-    debt(&mut counted, &innodb);
-    assert!(counted.1 <= 2 && counted.2 <= 20, "{} statements, {} rows", counted.1, counted.2);
 }

@@ -90,37 +90,26 @@ fn what_others_do_meanwhile_is_not_waited_for() {
     });
 }
 
-/// Otherwise a run would wait forever for a forgotten transaction.
+/// Otherwise a run would wait forever for a forgotten transaction, or for another session's lock.
 #[test]
 #[needs(MariaDb)]
-fn an_open_transaction_that_keeps_purge_back_is_named() {
+fn transactions_and_locks_of_others_end_a_drain_with_the_cause() {
     let private = Private::start(&[]);
     let innodb = private.server(Kind::InnoDb);
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 1000);
-    existing::drain(&mut admin, &innodb, "lab", &Patience::default()).expect("drained");
-    let mut reader = private.connect();
-    server::run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
-    server::run(&mut admin, &[UPDATE, UPDATE]);
     let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
+    let mut other = private.connect();
+    server::run(&mut other, &["LOCK TABLES lab.rows_ WRITE"]);
+    let error = existing::drain(&mut admin, &innodb, "lab", &patience).expect_err("locked").to_string();
+    assert!(error.contains("FOR EXPORT") && error.contains("1205"), "{error}");
+    server::run(&mut other, &["UNLOCK TABLES"]);
+    existing::drain(&mut admin, &innodb, "lab", &Patience::default()).expect("drained");
+    server::run(&mut other, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+    server::run(&mut admin, &[UPDATE, UPDATE]);
     let error = existing::drain(&mut admin, &innodb, "lab", &patience).expect_err("purge is held back").to_string();
     assert!(error.contains("transactions to purge"), "{error}");
     assert!(error.contains("an open transaction keeps purge back"), "{error}");
-}
-
-/// The wait for another session's table lock has the same limit as other waits.
-#[test]
-#[needs(MariaDb)]
-fn a_table_that_others_have_locked_is_not_waited_for_for_ever() {
-    let private = Private::start(&[]);
-    let innodb = private.server(Kind::InnoDb);
-    let mut admin = private.connect();
-    server::load(&mut admin, "InnoDB", 1000);
-    let mut other = private.connect();
-    server::run(&mut other, &["LOCK TABLES lab.rows_ WRITE"]);
-    let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
-    let error = existing::drain(&mut admin, &innodb, "lab", &patience).expect_err("locked").to_string();
-    assert!(error.contains("FOR EXPORT") && error.contains("1205"), "{error}");
 }
 
 #[test]
