@@ -169,13 +169,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_of_a_server_is_left_to_it() {
-        let options = Options::read(&config()).unwrap();
-        assert_eq!((options.isolation, options.fillfactor, options.data_checksums), (None, None, None));
-        assert_eq!((options.text, options.tcp, options.os_user), (false, false, None));
-    }
-
-    #[test]
     fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
         let mut requested = config();
         requested.settings.0.insert("listen_addresses".into(), Value::Text("*".into()));

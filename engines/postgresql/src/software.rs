@@ -169,12 +169,4 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(Software::at(dir.path()).unwrap_err().contains("postgres is neither in it"));
     }
-
-    #[test]
-    #[needs(PostgreSql)]
-    fn a_server_lists_its_settings() {
-        let software = Software::at(Path::new("/usr/lib/postgresql/15")).unwrap();
-        let settings = software.settings().unwrap();
-        assert!(settings.contains("shared_buffers") && settings.contains("max_connections"));
-    }
 }

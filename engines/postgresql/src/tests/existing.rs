@@ -83,7 +83,7 @@ fn tables_in_the_users_own_schema_are_settled_and_dropped() {
 
 #[test]
 #[needs(PostgreSql)]
-fn user_without_the_right_to_a_checkpoint_leaves_it_out() {
+fn users_without_rights_are_refused_or_leave_work_out() {
     let server = start();
     let mut admin = connect(&server, "postgres");
     admin.query("CREATE ROLE lab LOGIN").expect("a user");
@@ -99,6 +99,12 @@ fn user_without_the_right_to_a_checkpoint_leaves_it_out() {
     let unpaid = instance.unpaid().expect("a checkpoint");
     assert!(unpaid.contains("deferred writes") && unpaid.contains("`flush=no`"), "{unpaid}");
     instance.close().expect("given back");
+    admin.query("CREATE ROLE guest LOGIN").expect("a user");
+    let error = PostgreSql.check(&on(&server, "guest", "postgres")).expect_err("no schema to create tables in");
+    assert!(error.problem.contains("may not create tables") && error.remedy.contains("GRANT CREATE"), "{error:?}");
+    admin.query("ALTER ROLE guest SET search_path TO nowhere").expect("another path");
+    let error = PostgreSql.check(&on(&server, "guest", "postgres")).expect_err("no schema at all");
+    assert!(error.problem.contains("no schema that exists"), "{error:?}");
 }
 
 /// The end of a trial dropped all tables of the schema, with CASCADE, which reached others' views.
@@ -160,17 +166,4 @@ fn database_in_utf8_stores_every_byte_of_a_workload() {
     assert_eq!(found, [bytes.clone(), bytes]);
     drop(session);
     instance.close().expect("given back");
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn user_who_may_create_no_table_is_refused_with_the_remedy() {
-    let server = start();
-    let mut admin = connect(&server, "postgres");
-    admin.query("CREATE ROLE guest LOGIN").expect("a user");
-    let error = PostgreSql.check(&on(&server, "guest", "postgres")).expect_err("no schema to create tables in");
-    assert!(error.problem.contains("may not create tables") && error.remedy.contains("GRANT CREATE"), "{error:?}");
-    admin.query("ALTER ROLE guest SET search_path TO nowhere").expect("another path");
-    let error = PostgreSql.check(&on(&server, "guest", "postgres")).expect_err("no schema at all");
-    assert!(error.problem.contains("no schema that exists"), "{error:?}");
 }
