@@ -60,19 +60,15 @@ impl Committed {
     }
 }
 
-/// A figure of an engine, the median of the repeats. The metrics of claims are joined by those of one loop,
-/// `loop2.compaction_level2_kb_per_op`, and those after a kill, `recovery.lost`. `engine:40` is the row of 40 clients,
-/// if the experiment has several numbers of clients; a bare name is the first. `None` if the figure is absent, or if
-/// only other engines have it.
+/// A figure of an engine, the median of the repeats. The metrics of claims are joined by those after a kill,
+/// `recovery.lost`. `engine:40` is the row of 40 clients, if the experiment has several numbers of clients; a bare name
+/// is the first. `None` if the figure is absent, or if only other engines have it.
 ///
 /// # Errors
 /// A name that no figure has, or an unknown engine.
 pub fn figure(document: &Value, engine: &str, reference: &MetricRef) -> Result<Option<f64>, String> {
     let name = reference.metric.as_str();
     let (part, metric) = name.split_once('.').unwrap_or((if reference.load { "load" } else { "run" }, name));
-    if let Some(number) = part.strip_prefix("loop") {
-        return of_loop(document, engine, number, metric);
-    }
     if part == "recovery" {
         return of_trials(document, engine, |trial| after_kill(trial, metric));
     }
@@ -96,21 +92,6 @@ pub fn figure(document: &Value, engine: &str, reference: &MetricRef) -> Result<O
     Ok(figure["median"].as_f64())
 }
 
-/// The tests of the experiment's suite, in the order in which they ran.
-///
-/// # Errors
-/// A file without tests.
-pub fn tests(document: &Value) -> Result<Vec<String>, String> {
-    let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
-    let mut tests: Vec<String> = Vec::new();
-    for test in rows.iter().filter_map(|row| Some(row["engine"].as_str()?.rsplit_once('/')?.1)) {
-        if !tests.iter().any(|known| known == test) {
-            tests.push(test.to_owned());
-        }
-    }
-    if tests.is_empty() { Err("the experiment has no suite of tests".to_owned()) } else { Ok(tests) }
-}
-
 /// Whether a row belongs to this engine, and to these clients if named: `innodb`, `innodb:40`.
 fn is_row(row: &Value, named: &str) -> bool {
     match named.rsplit_once(':').map(|(engine, clients)| (engine, clients.parse::<u64>())) {
@@ -122,16 +103,6 @@ fn is_row(row: &Value, named: &str) -> bool {
 /// Whether a row or a trial belongs to this engine, by its full or short name.
 fn is_called(of: &Value, engine: &str) -> bool {
     of["engine"].as_str().is_some_and(|name| rumba_results::engine_name::is_called(name, engine))
-}
-
-/// A figure of one loop: the median of the trials that have it.
-fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result<Option<f64>, String> {
-    let phase = format!("loop {number}");
-    of_trials(document, engine, |trial| {
-        let metrics = of_phase(&trial["phases"], &phase)?;
-        let written = of_phase(&trial["written"], &phase);
-        metrics[metric].as_f64().or_else(|| written?["kb_per_op"][metric].as_f64())
-    })
 }
 
 /// A trial's finding after its database was opened again after a kill. For a list, which is left out if it is empty,

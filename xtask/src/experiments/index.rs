@@ -73,33 +73,3 @@ fn repeats(run: &Value) -> String {
 fn date(run: &Value) -> &str {
     run["started"].as_str().and_then(|started| started.get(..10)).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn index_has_question_finding_verdicts_and_repeats() {
-        let root = tempfile::tempdir().unwrap();
-        let run = serde_json::json!({
-            "started": "2026-11-28T10:57:02Z", "starts_of_one_load": false,
-            "summary": {
-                "rows": [{ "run": { "repeats": [1, 2, 3, 4] } }],
-                "claims": [{ "verdict": "holds" }, { "verdict": "single-run" }, { "verdict": "holds" }],
-            },
-        });
-        std::fs::write(root.path().join("tiny.json"), run.to_string()).unwrap();
-        let page = |name: &str, text: &str| std::fs::write(root.path().join(name), text).unwrap();
-        page("tiny.md", "# It is small\n<!-- question: How small is it? -->\n");
-        page("later.md", "# Nobody knows\n<!-- question: What else? -->\n");
-        let pages = ["tiny.md".to_owned(), "later.md".to_owned()];
-        let mut figures = Committed::of(root.path());
-        let table = table(root.path(), &pages, &mut figures).unwrap();
-        let rows: Vec<&str> = table.lines().skip(2).collect();
-        let tiny =
-            "| [How small is it?](experiments/tiny.md) | It is small | 2 hold, 1 single run | 4 loads | 2026-11-28 |";
-        assert_eq!(rows, [tiny, "| [What else?](experiments/later.md) | Nobody knows | not run | |  |"]);
-        page("tiny.md", "# It is small\n");
-        assert!(super::table(root.path(), &pages, &mut figures).unwrap_err().contains("lacks `<!-- question: "));
-    }
-}

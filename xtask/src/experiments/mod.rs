@@ -1,27 +1,19 @@
 //! Updates the pages of docs/experiments/, and those that quote them: every measured figure of an experiment comes from
 //! a committed file of `make experiments`, docs/experiments/NAME.json.
 //!
-//! A table follows a comment that describes it; a figure in a sentence is between two comments. `tests` makes a row for
-//! each test of a suite, with the engines of that test. `since` lists the differences between a run and today's
-//! experiment file, experiments/NAME.toml, and the rules of a fair comparison that the run predates. Every run that a
-//! page of docs/experiments/ quotes has such a block there:
+//! A table follows a comment that describes it; a figure in a sentence is between two comments. `since` lists the
+//! differences between a run and today's experiment file, experiments/NAME.toml, and the rules of a fair comparison that
+//! the run predates. Every run that a page of docs/experiments/ quotes has such a block there:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
 //! column: innodb.fast-ssd | InnoDB
-//! column: myrocks.fast-ssd @ storage-tiers-apart | MyRocks, budgets apart
+//! column: myrocks.fast-ssd | MyRocks
 //! row: transactions per second | ops_per_s | 0 | 21414, 28965
 //! -->
 //! …
 //! <!-- end -->
 //! <!-- claims: storage-tiers -->
-//! …
-//! <!-- end -->
-//! <!-- package: minutes in all -->12<!-- / --> minutes
-//! <!-- measured: versions
-//! column: mysql-9.7 | MySQL 9.7
-//! tests: ops_per_s / ops_per_s("mysql-5.6") | 2
-//! -->
 //! …
 //! <!-- end -->
 //! <!-- since: storage-tiers -->
@@ -100,15 +92,11 @@ fn pages(root: &Path) -> Result<Vec<String>, String> {
     Ok(pages)
 }
 
-/// The figures of a new user's first steps, stored by `scripts/package-test --write`.
-const PACKAGE: &str = "docs/package.txt";
-
 /// Compares the pages with the figures, and on request writes those that differ.
 ///
 /// # Errors
 /// A file that cannot be read or written, or a comment that requests a missing figure.
 pub fn check(root: &Path, write: bool) -> Result<Report, String> {
-    let package = std::fs::read_to_string(root.join(PACKAGE)).unwrap_or_default();
     let experiments = root.join("experiments");
     let (mut differing, mut missing, mut quoted) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let (mut reported, mut elsewhere) = (String::new(), BTreeSet::new());
@@ -121,7 +109,6 @@ pub fn check(root: &Path, write: bool) -> Result<Report, String> {
         let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
         let page = claims::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
         let page = since::written(&page, &mut figures, &experiments).map_err(|error| failed(&error))?;
-        let page = page::packaged(&page, &package).map_err(|error| failed(&error))?;
         let page = page::replaced(&page, "<!-- index -->", "\n", page::END, &mut |_| {
             index::table(root, &published, &mut figures::Committed::of(&root.join(EXPERIMENTS))).map(Some)
         })

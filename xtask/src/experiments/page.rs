@@ -1,12 +1,11 @@
 //! Rewrites the figures of a page.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use rumba_statistics::claims::{Scope, number};
 use serde_json::Value;
 
-use super::figures::{Committed, figure, tests};
+use super::figures::{Committed, figure};
 
 /// The end of a block.
 pub const END: &str = "<!-- end -->";
@@ -36,22 +35,6 @@ fn output(requested: &str, figures: &mut Committed) -> Result<Option<String>, St
     Ok(Some(format!("```text\n{}\n```\n", lines.join("\n"))))
 }
 
-/// The page with the figures of the package test, a line `LABEL: FIGURE` each; without a stored figure the page stays
-/// unchanged.
-///
-/// # Errors
-/// A figure that was not stored.
-pub fn packaged(text: &str, reported: &str) -> Result<String, String> {
-    replaced(text, "<!-- package: ", "-->", FIGURE_END, &mut |requested| {
-        let figure = reported.lines().find_map(|line| line.strip_prefix(requested.trim())?.strip_prefix(": "));
-        match figure {
-            None if reported.is_empty() => Ok(None),
-            Some(figure) => Ok(Some(figure.to_owned())),
-            None => Err(format!("docs/package.txt has no `{}`", requested.trim())),
-        }
-    })
-}
-
 type Content<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, String>;
 
 /// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`; unchanged if
@@ -79,21 +62,18 @@ pub fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'
     Ok(page)
 }
 
-/// A column: an engine, the file that it is in, and its heading.
+/// A column: an engine, and its heading.
 struct Column<'a> {
     engine: &'a str,
-    experiment: &'a str,
     head: &'a str,
 }
 
 /// A row: an expression for each column's engine.
 struct Row<'a> {
-    label: Cow<'a, str>,
+    label: &'a str,
     expression: &'a str,
     decimals: &'a str,
     published: Option<&'a str>,
-    /// Whether its engines are those of the suite's test that is its label.
-    is_of_test: bool,
 }
 
 fn table(requested: &str, figures: &mut Committed) -> Result<Option<String>, String> {
@@ -102,15 +82,12 @@ fn table(requested: &str, figures: &mut Committed) -> Result<Option<String>, Str
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
     for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
         match line.split_once(':') {
-            Some(("column", column)) => columns.push(self::column(column, experiment)?),
+            Some(("column", column)) => columns.push(self::column(column)?),
             Some(("row", text)) => rows.push(row(text)?),
-            Some(("tests", text)) => {
-                let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
-                rows.extend(rows_of_tests(text, document)?);
-            }
-            _ => return Err(format!("`{line}` is none of `column: ENGINE | HEAD`, `row: …` and `tests: …`")),
+            _ => return Err(format!("`{line}` is neither `column: ENGINE | HEAD` nor `row: …`")),
         }
     }
+    let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
     let published = rows.iter().any(|row| row.published.is_some());
     let mut table = String::from("|");
     columns.iter().for_each(|column| table += &format!(" | {}", column.head));
@@ -120,8 +97,7 @@ fn table(requested: &str, figures: &mut Committed) -> Result<Option<String>, Str
     for row in rows {
         let mut cells = Vec::new();
         for column in &columns {
-            let Some(document) = figures.experiment(column.experiment)? else { return Ok(None) };
-            cells.push(cell(document, column.engine, &row)?);
+            cells.push(shown(value(document, row.expression, Some(column.engine))?, row.decimals)?);
         }
         let published = if published { format!(" {} |", row.published.unwrap_or_default()) } else { String::new() };
         let _ = writeln!(table, "| {} | {} |{published}", row.label, cells.join(" | "));
@@ -129,10 +105,9 @@ fn table(requested: &str, figures: &mut Committed) -> Result<Option<String>, Str
     Ok(Some(table))
 }
 
-fn column<'a>(text: &'a str, experiment: &'a str) -> Result<Column<'a>, String> {
+fn column(text: &str) -> Result<Column<'_>, String> {
     let (engine, head) = text.split_once('|').ok_or_else(|| format!("`{text}` is not ENGINE | HEAD"))?;
-    let (engine, experiment) = engine.split_once('@').unwrap_or((engine, experiment));
-    Ok(Column { engine: engine.trim(), experiment: experiment.trim(), head: head.trim() })
+    Ok(Column { engine: engine.trim(), head: head.trim() })
 }
 
 fn row(text: &str) -> Result<Row<'_>, String> {
@@ -141,20 +116,7 @@ fn row(text: &str) -> Result<Row<'_>, String> {
         return Err(format!("`{}` is not LABEL | EXPRESSION | DECIMALS [| PUBLISHED]", text.trim()));
     };
     let published = published.first().copied();
-    Ok(Row { label: label.into(), expression, decimals, published, is_of_test: false })
-}
-
-/// A row for each test of the experiment's suite, in the suite's order.
-fn rows_of_tests<'a>(text: &'a str, document: &Value) -> Result<Vec<Row<'a>>, String> {
-    let (expression, decimals) =
-        text.split_once('|').ok_or_else(|| format!("`{}` is not EXPRESSION | DECIMALS", text.trim()))?;
-    let row = |test: String| Row { label: test.into(), expression, decimals, published: None, is_of_test: true };
-    Ok(tests(document)?.into_iter().map(row).collect())
-}
-
-fn cell(document: &Value, engine: &str, row: &Row<'_>) -> Result<String, String> {
-    let test = row.is_of_test.then_some(&*row.label);
-    shown(value(document, row.expression, Some(engine), test)?, row.decimals)
+    Ok(Row { label, expression, decimals, published })
 }
 
 /// The reason why an expression has no value.
@@ -171,15 +133,12 @@ impl From<String> for Missing {
 }
 
 /// The value of an expression in the language of claims; `None` if a figure is absent. `engine` is that of figures
-/// without one, and `test` the suite's test that the engines belong to.
-fn value(document: &Value, text: &str, engine: Option<&str>, test: Option<&str>) -> Result<Option<f64>, String> {
+/// without one.
+fn value(document: &Value, text: &str, engine: Option<&str>) -> Result<Option<f64>, String> {
     let expression =
         number(text, &Scope::open(engine)).map_err(|mistake| format!("{}; {}", mistake.problem, mistake.remedy))?;
     let value = expression.value(&mut |reference| {
         let mut engine = reference.engine.clone();
-        if let Some(test) = test {
-            engine += &format!("/{test}");
-        }
         if reference.clients > 0 {
             engine += &format!(":{}", reference.clients);
         }
@@ -202,5 +161,5 @@ fn inline(requested: &str, figures: &mut Committed) -> Result<Option<String>, St
     let (experiment, rest) = requested.split_once(':').ok_or_else(form)?;
     let (expression, decimals) = rest.rsplit_once(';').ok_or_else(form)?;
     let Some(document) = figures.experiment(experiment.trim())? else { return Ok(None) };
-    shown(value(document, expression, None, None)?, decimals).map(Some)
+    shown(value(document, expression, None)?, decimals).map(Some)
 }

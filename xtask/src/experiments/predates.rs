@@ -64,35 +64,3 @@ fn has_assertions(run: &Value) -> bool {
 fn is_embedded(run: &Value) -> bool {
     engines(run).any(|engine| matches!(engine["form"].as_str(), Some("library" | "built-in")))
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// A run of these engines with two repeats that start from one load.
-    fn run(committed: &str, engines: &[&str]) -> Value {
-        let of = |engine: &&str| json!({ "registered": engine, "form": "server", "version": "1", "memory_bytes": 1 });
-        let engines: serde_json::Map<_, _> = engines.iter().map(|engine| ((*engine).to_owned(), of(engine))).collect();
-        let shares = engines.len() > 1;
-        json!({ "build": { "committed": committed }, "engines": engines, "starts_of_one_load": shares })
-    }
-
-    #[test]
-    fn a_run_names_the_rules_that_it_predates() {
-        let old = run("2026-11-24T17:59:55Z", &["innodb", "postgresql"]);
-        let line = sentence(&old).expect("it predates them");
-        for part in ["verdicts hold for this load only", "equal caches, not equal memory", "vacuums every table"] {
-            assert!(line.contains(part), "{part}: {line}");
-        }
-        assert!(!line.contains("MyRocks") && !line.contains("assertions"), "{line}");
-    }
-
-    #[test]
-    fn a_run_under_the_rules_has_no_such_line() {
-        assert_eq!(sentence(&run("2026-11-29T00:00:00Z", &["innodb", "postgresql"])), None);
-        let alone = run("2026-11-24T17:59:55Z", &["innodb"]);
-        assert_eq!(sentence(&alone), None, "one load of one engine breaks no rule");
-    }
-}

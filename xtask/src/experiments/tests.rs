@@ -1,103 +1,19 @@
 use std::path::Path;
 
 use super::figures::Committed;
-use super::page::{packaged, written};
+use super::page::written;
 use super::since;
 
 fn committed() -> (tempfile::TempDir, Committed) {
     let dir = tempfile::tempdir().unwrap();
-    let figure = |median: f64| serde_json::json!({ "median": median, "values": [median] });
-    let row = |engine: &str, clients: u64, ops: f64| {
-        serde_json::json!({ "engine": engine, "clients": clients, "run": {
-            "metrics": { "ops_per_s": figure(ops), "size_bytes": figure(3e6), "log_bytes": figure(1e6),
-                "wkb_per_op": { "median": { "absent": "no device" } } },
-            "op_types": { "get_node": { "response": { "p99_ms": figure(1.25) } } } } })
-    };
-    let looped = |kb: f64| {
-        serde_json::json!({ "engine": "a",
-        "phases": [{ "phase": "loop 1", "ops_per_s": 5.0 },
-            { "phase": "recovery", "recovery": { "lost": 2.0 * kb, "examples": ["one"] } }],
-        "written": [{ "phase": "loop 1", "kb_per_op": { "redo_kb_per_op": kb } }] })
-    };
-    let claim = serde_json::json!({ "text": "a is faster", "holds": "a > b", "published": 2.0, "measured": 2.5,
-        "interval": [2.25, 3.0], "verdict": "holds" });
+    let row =
+        serde_json::json!({ "engine": "a", "clients": 1, "run": { "metrics": { "ops_per_s": { "median": 250.4 } } } });
     let document = serde_json::json!({
-        "experiment": "tiny", "experiment_toml": "name = \"tiny\"",
-        "summary": { "rows": [row("a", 1, 250.4), row("a", 40, 750.0), row("b.c-d", 1, 100.0)], "claims": [claim] },
-        "trials": [looped(1.0), looped(2.0)],
+        "experiment": "tiny", "experiment_toml": "name = \"tiny\"", "summary": { "rows": [row] },
     });
     std::fs::write(dir.path().join("tiny.json"), document.to_string()).unwrap();
-    std::fs::write(dir.path().join("tiny.txt"), "tiny\nwith 1 client:\n  most  a\n  least  b\n").unwrap();
     let committed = Committed::of(dir.path());
     (dir, committed)
-}
-
-#[test]
-fn page_content_is_written_from_committed_results() {
-    let (_dir, mut figures) = committed();
-    let page = "<!-- measured: tiny\ncolumn: a | A\ncolumn: b.c-d | B\nrow: per second | ops_per_s | 0 | 7\n\
-        row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | get_node.p99_ms | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
-        <!-- = tiny: ops_per_s(\"a\") / ops_per_s(\"b.c-d\") ; 2 -->9<!-- / --> times, \
-        <!-- = tiny: loop1.redo_kb_per_op(\"a\") ; 1 --><!-- / --> KB, \
-        <!-- = tiny: recovery.lost(\"a\") ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage(\"a\") ; 0 --><!-- / --> broken, \
-        <!-- = tiny: recovery.examples(\"a\") ; 0 --><!-- / --> shown, \
-        <!-- = tiny: ops_per_s(\"a\", 40) ; 0 --><!-- / --> with forty clients\n\
-        <!-- output: tiny | 2 | with 1 -->\n<!-- end -->\n";
-    let new = written(page, &mut figures).unwrap();
-    let expected = [
-        "| | A | B | published |\n|---|---|---|---|\n| per second | 250 | 100 | 7 |\n| MB | 2.0 | 2.0 |  |\n",
-        "| p99 | 1.25 | 1.25 |  |\n| KB | - | - |  |\n<!-- end -->",
-        "-->2.50<!-- / --> times",
-        "-->1.5<!-- / --> KB",
-        "-->3<!-- / --> lost",
-        "-->0<!-- / --> broken",
-        "-->1<!-- / --> shown",
-        "-->750<!-- / --> with forty clients",
-        "-->\n```text\nwith 1 client:\n  most  a\n```\n<!-- end -->",
-    ];
-    for part in expected {
-        assert!(new.contains(part), "{part} is not in\n{new}");
-    }
-    assert_eq!(written(&new, &mut figures).unwrap(), new, "a second time changes nothing");
-}
-
-#[test]
-fn a_suite_has_a_row_for_each_of_its_tests_in_their_order() {
-    let dir = tempfile::tempdir().unwrap();
-    let row = |engine: &str, ops: f64| serde_json::json!({ "engine": engine, "clients": 1, "run": { "metrics": { "ops_per_s": { "median": ops } } } });
-    let rows =
-        [row("old/scan", 10.0), row("new[x=1]/scan", 9.0), row("old/point", 100.0), row("new[x=1]/point", 150.0)];
-    let document = serde_json::json!({ "summary": { "rows": rows } });
-    std::fs::write(dir.path().join("suite.json"), document.to_string()).unwrap();
-    let mut figures = Committed::of(dir.path());
-    let page = "<!-- measured: suite\ncolumn: old | Old\ncolumn: new.1 | New\n\
-        tests: ops_per_s / ops_per_s(\"old\") | 2\n-->\n<!-- end -->";
-    let expected = "\n| | Old | New |\n|---|---|---|\n| scan | 1.00 | 0.90 |\n| point | 1.00 | 1.50 |\n<!-- end -->";
-    let new = written(page, &mut figures).unwrap();
-    assert!(new.ends_with(expected), "{new}");
-    let (_dir, mut figures) = committed();
-    let without = "<!-- measured: tiny\ncolumn: a | A\ntests: ops_per_s | 0\n-->\n<!-- end -->";
-    assert!(written(without, &mut figures).unwrap_err().contains("no suite of tests"));
-}
-
-#[test]
-fn an_experiment_without_a_file_stays_as_it_is_and_is_named() {
-    let (_dir, mut figures) = committed();
-    let page = "<!-- = never: ops_per_s(\"a\") ; 0 -->12<!-- / -->";
-    assert_eq!(written(page, &mut figures).unwrap(), page);
-    assert_eq!(figures.missing(), ["never"]);
-}
-
-#[test]
-fn claim_has_todays_wording_while_its_expression_is_unchanged() {
-    let (dir, mut figures) = committed();
-    let mut row = |today: &str| {
-        std::fs::write(dir.path().join("tiny.toml"), today).unwrap();
-        super::claims::written("<!-- claims: tiny -->\n<!-- end -->", &mut figures, dir.path()).unwrap()
-    };
-    let reworded = "[[claim]]\ntext = \"A serves more.\"\nholds = \"a > b\"";
-    assert!(row(reworded).ends_with("| A serves more. | 2.00 | 2.50 (2.25 to 3.00) | holds |\n<!-- end -->"));
-    assert!(row(&reworded.replace("a > b", "a > 2 * b")).contains("| a is faster |"));
 }
 
 #[test]
@@ -144,15 +60,6 @@ fn missing_result_is_named_and_differing_page_fails() {
     );
     assert!(super::check(root.path(), true).unwrap().is_in_order(true));
     assert!(super::check(root.path(), false).unwrap().is_in_order(false), "it was written");
-}
-
-#[test]
-fn a_figure_of_the_packages_test_is_what_was_kept_of_it() {
-    let page = "in <!-- package: minutes in all -->9<!-- / --> minutes";
-    let reported = "step seconds\nminutes in all: 12\n";
-    assert_eq!(packaged(page, reported).unwrap(), "in <!-- package: minutes in all -->12<!-- / --> minutes");
-    assert_eq!(packaged(page, "").unwrap(), page, "nothing was kept yet");
-    assert!(packaged("<!-- package: hours --><!-- / -->", reported).is_err());
 }
 
 const RUN: &str = r#"
@@ -228,27 +135,6 @@ fn reformatted_file_is_not_reported_as_changed() {
 }
 
 #[test]
-fn changed_setting_is_reported_by_path_with_both_values() {
-    let parts = [
-        ("name = \"innodb\"\n", "name = \"innodb\"\nsettings.binlog = true\n"),
-        ("loop = \"2m\"\n", ""),
-        ("size = \"data*6\"", "size = \"data*10\""),
-        (">= 2 *", ">= 3 *"),
-    ];
-    let (without_last_claim, _) = RUN.rsplit_once("[[claim]]").unwrap();
-    let today = changed(without_last_claim, &parts);
-    let reported = "The run kept as `label` differs from today's `experiments/tiny.toml`: \
-        `limits.storage.size` was `\"data*6\"` and is `\"data*10\"`; \
-        `run.loop` was `\"2m\"` and is not set; \
-        `engine[\"innodb\"].settings.binlog` was not set and is `true`; \
-        2 changed claims.\n";
-    assert_eq!(reported_of(RUN, &today).unwrap(), reported);
-    let back = reported_of(&today, RUN).unwrap();
-    assert!(back.contains("`run.loop` was not set and is `\"2m\"`; "), "{back}");
-    assert!(back.ends_with("; 2 changed claims.\n"), "{back}");
-}
-
-#[test]
 fn changed_claim_threshold_and_renamed_engine_are_reported() {
     let parts = [
         ("twice as much", "three times as much"),
@@ -259,21 +145,6 @@ fn changed_claim_threshold_and_renamed_engine_are_reported() {
     let expected = "the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`; \
         1 changed claim.\n";
     assert!(reported.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{reported}");
-}
-
-#[test]
-fn six_differences_are_listed_and_the_rest_is_counted() {
-    let run = |keys: u32| (1..=keys).fold("[run]\n".to_owned(), |text, key| format!("{text}k{key} = {key}\n"));
-    let six = reported_of(&run(0), &run(6)).unwrap();
-    assert!(six.ends_with("; `run.k6` was not set and is `6`.\n"), "{six}");
-    let eight = reported_of(&run(0), &run(8)).unwrap();
-    assert!(eight.ends_with("; `run.k6` was not set and is `6`; and 2 more.\n"), "{eight}");
-    let engine = |name: &str| format!("[[engine]]\nname = \"{name}\"\n");
-    let before = run(0) + &engine("a");
-    let mixed = reported_of(&before, &(run(4) + &engine("b") + &engine("c") + &engine("d"))).unwrap();
-    assert!(mixed.ends_with("; the run had no `engine[\"b\"]`, `engine[\"c\"]`; and 2 more.\n"), "{mixed}");
-    let both = reported_of(&before, &(run(4) + &engine("b"))).unwrap();
-    assert!(both.ends_with("; the run had no `engine[\"b\"]`; the file has no `engine[\"a\"]`.\n"), "{both}");
 }
 
 #[test]
