@@ -196,27 +196,6 @@ fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
     instance.close().expect("closed");
 }
 
-/// 256 MB of WAL started a checkpoint every three seconds, and after each the server logged every changed page in full.
-#[test]
-#[needs(PostgreSql)]
-fn time_starts_checkpoints_and_not_the_amount_of_wal() {
-    let dir = private();
-    let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
-    let settings = instance.effective_settings();
-    let setting = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    assert_eq!(setting("checkpoint_timeout"), Some("5min"));
-    let before = figure(&instance.counters(), "checkpoints_req");
-    let mut session = sql(&*instance);
-    session.run("CREATE TABLE t (id bigint, value text)").expect("a table");
-    session.run("INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 200000) AS i").expect("rows");
-    session.run("UPDATE t SET value = repeat('w', 900)").expect("an update");
-    drop(session);
-    let after = instance.counters();
-    assert!(figure(&after, "written_wal_bytes") > 256e6, "{after:?}");
-    assert_eq!(figure(&after, "checkpoints_req"), before);
-    instance.close().expect("closed");
-}
-
 #[test]
 #[needs(PostgreSql)]
 fn refused_setting_is_named_before_anything_is_created() {

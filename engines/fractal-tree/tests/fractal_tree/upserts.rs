@@ -6,7 +6,7 @@ use rumba_engine_api::setting::Value;
 use rumba_engine_fractal_tree::LIBRARY;
 use rumba_testkit::{allocations, key_value};
 
-use crate::{config, load, open, put, small_nodes, usual};
+use crate::{config, open, usual};
 
 fn adds_one() -> Delta {
     let mut delta = Delta::default();
@@ -57,42 +57,6 @@ fn upsert_without_default_ignores_an_absent_row() {
     session.commit().unwrap();
     assert_eq!(key_value::get(&mut *session, 1, b"absent"), None);
     assert!(key_value::scan(&mut *session, 1, b"", b"z", 9).is_empty());
-}
-
-/// Messages of many transactions are combined in buffers, flushed, and applied by every reader.
-#[test]
-#[needs(ExternalLibrary(LIBRARY))]
-fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
-    let database = open(&config(Durability::None, &small_nodes()));
-    let mut session = database.session();
-    load(&mut *session, 20_000);
-    let key = |row: u64| format!("key {:08}", row * 7919 % 20_000);
-    for row in 0..200 {
-        put(&mut *session, key(row).as_bytes(), &0u64.to_le_bytes());
-    }
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let (mut session, delta) = (database.session(), adds_one());
-            scope.spawn(move || {
-                for turn in 0..4000 {
-                    loop {
-                        session.begin().unwrap();
-                        let sent = session.update(0, key(turn % 200).as_bytes(), &delta);
-                        match sent.and_then(|sent| session.commit().map(|()| sent)) {
-                            Ok(sent) => break assert!(sent),
-                            Err(error) if error.is_conflict() => session.rollback().unwrap(),
-                            Err(error) => panic!("{error}"),
-                        }
-                    }
-                }
-            });
-        }
-    });
-    database.instance.drain().unwrap();
-    for row in 0..200 {
-        let value = crate::get(&mut *session, key(row).as_bytes()).unwrap();
-        assert_eq!(u64::from_le_bytes(value.try_into().unwrap()), 40, "row {row}");
-    }
 }
 
 #[test]

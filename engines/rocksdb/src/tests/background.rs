@@ -80,33 +80,6 @@ fn drain_compacts_level_0_from_its_trigger_on_and_not_below() {
     }
 }
 
-#[test]
-fn drain_finishes_the_compactions_that_are_due() {
-    let lab = Lab::open(&config_with([("write_buffer_size", text("128KiB"))]));
-    for _ in 0..4 {
-        load(&mut *lab.session(), NODE, 0..20_000);
-    }
-    lab.drain().unwrap();
-    for name in ["memtable_bytes", "pending_compaction_bytes"] {
-        assert_eq!(gauge(&lab.debt(), name), 0.0, "{name}");
-    }
-    assert!(gauge(&lab.debt(), "l0_files") < 4.0);
-    assert_eq!(gauge(&lab.counters(), "num_running_compactions"), 0.0);
-    // A second drain must not write anything.
-    let written = |lab: &Lab| bytes(lab.path(), is_table);
-    let before = (written(&lab), tables(lab.path()));
-    lab.drain().unwrap();
-    assert_eq!((written(&lab), tables(lab.path())), before);
-}
-
-/// The names of the table files, which RocksDB never reuses.
-fn tables(dir: &Path) -> Vec<std::ffi::OsString> {
-    let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).filter(|path| is_table(path));
-    let mut names: Vec<_> = files.map(|path| path.file_name().unwrap().to_owned()).collect();
-    names.sort();
-    names
-}
-
 const SPACE_NAMES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// Memtables outside `cache` would give this engine more memory than others.
