@@ -23,9 +23,8 @@ use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schem
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan};
 use rumba_engine_api::setting::Value;
-use tempfile::TempDir;
 
-use crate::key_value::{SPACES, agrees_with_a_map, get, put, scan, session};
+use crate::key_value::{Database, SPACES, agrees_with_a_map, get, put, scan, session};
 use crate::{Each, allocations, crash};
 
 /// A key-value engine under test.
@@ -71,14 +70,8 @@ impl Contract {
         (self.config)(Durability::None)
     }
 
-    fn open(&self) -> (Box<dyn Instance>, TempDir) {
-        let dir = tempfile::tempdir().expect("a directory");
-        (self.open_in(dir.path(), &self.fast()), dir)
-    }
-
-    fn open_in(&self, dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
-        self.engine.check(config).expect("a valid configuration");
-        self.engine.open(dir, config, Schema::KeyValue(&SPACES)).expect("to open")
+    fn open(&self) -> Database {
+        Database::open(self.engine, &self.fast())
     }
 }
 
@@ -104,8 +97,8 @@ pub fn unknown_settings_are_refused(engine: &dyn Engine, config: &EngineConfig, 
 }
 
 fn writes_are_private_until_commit(contract: &Contract) {
-    let (instance, _dir) = contract.open();
-    let (mut writer, mut reader) = (session(&*instance), session(&*instance));
+    let database = contract.open();
+    let (mut writer, mut reader) = (database.session(), database.session());
     put(&mut *writer, 1, b"aa1", b"old");
     put(&mut *writer, 1, b"aa3", b"gone");
     for commits in [false, true] {
@@ -131,20 +124,20 @@ fn writes_are_private_until_commit(contract: &Contract) {
 }
 
 fn dropped_session_rolls_back(contract: &Contract) {
-    let (instance, _dir) = contract.open();
-    let mut dropped = session(&*instance);
+    let database = contract.open();
+    let mut dropped = database.session();
     dropped.begin().expect("to begin");
     dropped.put(0, b"a", b"never committed").expect("to put");
     drop(dropped);
-    let mut next = session(&*instance);
+    let mut next = database.session();
     assert_eq!(get(&mut *next, 0, b"a"), None);
     put(&mut *next, 0, b"a", b"no conflict");
     assert_eq!(get(&mut *next, 0, b"a").as_deref(), Some(&b"no conflict"[..]));
 }
 
 fn calls_outside_a_transaction_are_refused(contract: &Contract) {
-    let (instance, _dir) = contract.open();
-    let mut session = session(&*instance);
+    let database = contract.open();
+    let mut session = database.session();
     for space in 0..SPACES.len() {
         for refused in [
             session.put(space, b"a", b"1"),
@@ -165,13 +158,13 @@ fn calls_outside_a_transaction_are_refused(contract: &Contract) {
 fn concurrent_increments_lose_no_update(contract: &Contract) {
     const EACH: u64 = 2_000;
     const KEYS: u8 = 50;
-    let (instance, _dir) = contract.open();
+    let database = contract.open();
     std::thread::scope(|scope| {
-        for mut session in [session(&*instance), session(&*instance)] {
+        for mut session in [database.session(), database.session()] {
             scope.spawn(move || (0..EACH).for_each(|turn| increment(&mut *session, (turn % u64::from(KEYS)) as u8)));
         }
     });
-    let mut session = session(&*instance);
+    let mut session = database.session();
     let counts = (0..KEYS).map(|key| number(&get(&mut *session, 0, &[key]).expect("a count")));
     assert_eq!(counts.sum::<u64>(), 2 * EACH);
 }
@@ -214,8 +207,7 @@ fn rows_survive_settle_close_and_reopen(contract: &Contract) {
                 continue;
             }
             let case = format!("{}, {level}, {compression}", config.name);
-            let dir = tempfile::tempdir().expect("a directory");
-            let instance = contract.open_in(dir.path(), &config);
+            let Database { instance, dir } = Database::open(contract.engine, &config);
             load(&mut *session(&*instance));
             has_log(contract.engine, &config, &*instance, dir.path());
             instance.settle().expect("to settle");
@@ -274,16 +266,16 @@ fn killed_process_loses_no_commit(contract: &Contract) {
 }
 
 fn close_with_an_open_session_is_refused(contract: &Contract) {
-    let (instance, _dir) = contract.open();
-    let _open = [session(&*instance), session(&*instance)];
-    let error = instance.close().expect_err("two sessions are open").to_string();
+    let database = contract.open();
+    let _open = [database.session(), database.session()];
+    let error = database.instance.close().expect_err("two sessions are open").to_string();
     assert!(error.contains("still open"), "{error}");
 }
 
 /// A session's buffers grow with the first calls. An allocation per call would count as the engine's cost.
 fn warmed_up_session_allocates_nothing(contract: &Contract) {
-    let (instance, _dir) = contract.open();
-    let mut session = session(&*instance);
+    let database = contract.open();
+    let mut session = database.session();
     let (mut value, mut batch, mut sum) = (Vec::new(), Batch::default(), 0);
     batch.push(0, b"loaded", b"value");
     let mut round = |rounds: u32| -> Result<()> {

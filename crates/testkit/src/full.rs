@@ -60,17 +60,6 @@ pub struct Full {
     pub device: Tmpfs,
 }
 
-impl Full {
-    /// Fills the remaining room, because an engine may have freed some since by removing its own files.
-    ///
-    /// # Panics
-    /// No file can be made next to the instance's.
-    pub fn take_the_rest(&self) {
-        let mut ballast = std::fs::File::create(self.device.path().join("ballast")).expect("a file");
-        while std::io::Write::write_all(&mut ballast, &[1; 4096]).is_ok() {}
-    }
-}
-
 /// Fills a device of this many MiB, by rows and by a batch.
 ///
 /// # Panics

@@ -154,18 +154,17 @@ struct Both {
     session: Box<dyn KvSession>,
     /// Another session, which sees only committed rows.
     other: Box<dyn KvSession>,
-    instance: Box<dyn Instance>,
+    database: Database,
     committed: Map,
     open: Option<Map>,
-    _dir: TempDir,
 }
 
 impl Both {
     fn open(engine: &dyn Engine, config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let instance = engine.open(dir.path(), config, Schema::KeyValue(&SPACES)).expect("to open");
-        let (session, other) = (session(&*instance), session(&*instance));
-        Self { session, other, instance, committed: Map::new(), open: None, _dir: dir }
+        let database = Database { instance, dir };
+        Self { session: database.session(), other: database.session(), database, committed: Map::new(), open: None }
     }
 
     /// The rows that the session must see.
@@ -229,11 +228,11 @@ impl Both {
             }
             Call::Settle => {
                 self.commit();
-                self.instance.settle().expect("to settle");
+                self.database.instance.settle().expect("to settle");
             }
             Call::Drain => {
                 self.commit();
-                self.instance.drain().expect("to drain");
+                self.database.instance.drain().expect("to drain");
             }
         }
     }
@@ -258,9 +257,9 @@ impl Both {
             assert_eq!(scan(&mut *self.session, space, from, to, limit), expected);
             assert_eq!(scan(&mut *self.other, space, from, to, limit), expected, "of another session");
         }
-        let Self { session, other, instance, .. } = self;
+        let Self { session, other, database, .. } = self;
         drop((session, other));
-        instance.close().expect("to close");
+        database.instance.close().expect("to close");
     }
 }
 

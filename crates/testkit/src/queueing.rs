@@ -68,16 +68,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_server_mean_wait_matches_pollaczek_khinchine() {
-        for load in [0.5, 0.7, 0.8] {
-            let responses = responses_s(1, 1.0, load).take(ARRIVALS).skip(FIRST);
-            let wait = responses.map(|response_s| response_s - 1.0).sum::<f64>() / (ARRIVALS - FIRST) as f64;
-            let expected = load / (2.0 * (1.0 - load));
-            assert!((wait / expected - 1.0).abs() < 0.03, "at {load} they wait {wait}, not {expected}");
-        }
-    }
-
-    #[test]
     fn looser_latency_limit_and_more_servers_raise_utilization() {
         let of = |servers, limit_s| highest_rate(servers, 1.0, 0.99, limit_s) / servers as f64;
         assert!(of(1, 1.01) < 0.02, "who may hardly wait needs a server that is idle");

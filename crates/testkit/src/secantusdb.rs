@@ -2,14 +2,14 @@
 //! from the Python package index; `scripts/setup test` puts it into the build's tools.
 
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process;
 
 /// How long a server may take to start: a Python program under load.
 const START: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ impl SecantusDb {
         let port =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>();
-        let child = spawn(command(dir, port, &arguments));
+        let child = process::bound(command(dir, port, &arguments), Signal::KILL);
         let server = Self { child, port, dir: dir.to_owned(), arguments, _own: None };
         server.wait();
         server
@@ -53,7 +53,7 @@ impl SecantusDb {
 
     /// Starts it again in its place after [`SecantusDb::kill`].
     pub fn start_again(&mut self) {
-        self.child = spawn(command(&self.dir, self.port, &self.arguments));
+        self.child = process::bound(command(&self.dir, self.port, &self.arguments), Signal::KILL);
         self.wait();
     }
 
@@ -97,20 +97,4 @@ fn command(dir: &Path, port: u16, arguments: &[String]) -> Command {
     command.arg("--storage-path").arg(dir.join("data")).args(arguments);
     command.stdin(Stdio::null()).stdout(log.try_clone().expect("a log")).stderr(log);
     command
-}
-
-/// Starts it from a thread that lives as long as the process: the kernel ends it with the thread that has started it.
-fn spawn(mut command: Command) -> Child {
-    // SAFETY: between fork and exec one system call is made, and nothing is allocated.
-    unsafe {
-        command.pre_exec(|| set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into));
-    }
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let _ = send.send(command.spawn());
-        loop {
-            thread::park();
-        }
-    });
-    receive.recv().expect("the thread").expect("secantusd-py")
 }

@@ -41,27 +41,3 @@ fn home() -> PathBuf {
     fs::create_dir_all(&home).expect("a directory for templates");
     home
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_made_once_is_copied_from_then_on() {
-        let dir = tempfile::tempdir().unwrap();
-        let key = format!("test-{}", std::process::id());
-        let make = |at: &Path| {
-            fs::create_dir(at).unwrap();
-            fs::write(at.join("file"), "made").unwrap();
-        };
-        for (name, may_make) in [("first", true), ("second", false)] {
-            let to = dir.path().join(name);
-            provide(&key, &to, || {
-                assert!(may_make, "made again");
-                make(&to);
-            });
-            assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "made");
-        }
-        fs::remove_dir_all(home().join(key)).unwrap();
-    }
-}

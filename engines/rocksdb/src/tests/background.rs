@@ -3,6 +3,7 @@
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::setting::Value;
 use rumba_testkit::full::{self, Full};
+use rumba_testkit::mounts;
 
 use super::*;
 
@@ -192,7 +193,7 @@ fn a_full_device_is_called_one_and_the_instance_still_closes() {
         let (error, rows) = full::fill(&mut *key_value::session(&*full.instance));
         assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
         assert_eq!(rows, 0, "{durability:?}");
-        full.take_the_rest();
+        mounts::fill(full.device.path());
         let Full { instance, device } = full;
         let error = instance.drain().unwrap_err();
         assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
@@ -214,7 +215,7 @@ fn writer_that_waits_for_a_failed_flush_gets_its_error() {
         ];
         let config = EngineConfig { durability, cache: 32 << 20, ..config_with(settings) };
         let log = if durability == Durability::None { 0 } else { 10 };
-        let device = rumba_testkit::mounts::Tmpfs::of_mebibytes(3 + log);
+        let device = mounts::Tmpfs::of_mebibytes(3 + log);
         let instance = RocksDb.open(device.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
         let (error, rows) = full::fill(&mut *key_value::session(&*instance));
         assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
