@@ -5,16 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::kv::{KeySpace, KvSession};
+use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::setting::Value;
 use rumba_engine_bf_tree::BfTree;
 use rumba_testkit::crash::{self, Death, Writer};
-use rumba_testkit::key_value::{get, put, scan, session};
+use rumba_testkit::key_value::{SPACES, get, put, scan, session};
 
-const SPACES: [KeySpace; 2] = [
-    KeySpace { name: "rows", scan_prefix: 0, derived: false },
-    KeySpace { name: "others", scan_prefix: 0, derived: false },
-];
 const ROWS: usize = 0;
 const OTHERS: usize = 1;
 

@@ -4,16 +4,12 @@
 use std::path::Path;
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
-use rumba_engine_api::kv::KeySpace;
 use rumba_engine_api::setting::Value;
 use rumba_engine_lmdb::Lmdb;
+use rumba_testkit::key_value::SPACES;
 pub use rumba_testkit::key_value::session;
 
-pub const INDEX: usize = 1;
-pub const SPACES: [KeySpace; 2] = [
-    KeySpace { name: "rows", scan_prefix: 0, derived: false },
-    KeySpace { name: "index", scan_prefix: 4, derived: false },
-];
+pub const INDEX: usize = 2;
 
 pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig {

@@ -12,22 +12,22 @@ const ROWS: u64 = 60_000;
 
 #[test]
 fn settle_leaves_no_memtable_no_l0_and_no_pending_work() {
-    let lab = Lab::open(&config());
+    let lab = open(&config());
     let mut session = lab.session();
     load(&mut *session, NODE, 0..ROWS);
     load(&mut *session, LINK, 0..500);
-    assert!(gauge(&lab.debt(), "memtable_bytes") > 0.0);
-    let trigger = |lab: &Lab| {
-        let settings = lab.effective_settings();
+    assert!(gauge(&lab.instance.debt(), "memtable_bytes") > 0.0);
+    let trigger = |lab: &Database| {
+        let settings = lab.instance.effective_settings();
         settings.into_iter().find(|(name, _)| name == "level0_file_num_compaction_trigger").unwrap().1
     };
     let before = trigger(&lab);
-    lab.settle().unwrap();
-    let debt = lab.debt();
+    lab.instance.settle().unwrap();
+    let debt = lab.instance.debt();
     for name in ["memtable_bytes", "pending_compaction_bytes", "l0_files"] {
         assert_eq!(gauge(&debt, name), 0.0, "{name}");
     }
-    let counters = lab.counters();
+    let counters = lab.instance.counters();
     assert_eq!(gauge(&counters, "level0_files"), 0.0);
     assert!(gauge(&counters, "level6_bytes") > 100.0 * ROWS as f64 * 0.4);
     assert_eq!(trigger(&lab), before, "the trigger is put back");
@@ -39,14 +39,14 @@ fn settle_leaves_no_memtable_no_l0_and_no_pending_work() {
 #[test]
 fn flushed_memtables_are_not_kept_in_memory() {
     let held = |settings: EngineConfig| {
-        let lab = Lab::open(&settings);
+        let lab = open(&settings);
         let mut session = lab.session();
         load(&mut *session, NODE, 0..ROWS);
-        lab.drain().unwrap();
+        lab.instance.drain().unwrap();
         // The first write after a flush notices that memtables can be trimmed, the next one trims.
         put(&mut *session, NODE, b"a", b"1");
         put(&mut *session, NODE, b"a", b"2");
-        gauge(&lab.counters(), "size_all_mem_tables_bytes")
+        gauge(&lab.instance.counters(), "size_all_mem_tables_bytes")
     };
     let memtable = (1 << 20) as f64;
     assert!(held(config_with([("max_write_buffer_size_to_maintain", Value::Int(4 << 20))])) > memtable);
@@ -56,28 +56,28 @@ fn flushed_memtables_are_not_kept_in_memory() {
 /// A drain always emptied L0, so a compaction that steady operation runs for four files was counted for one.
 #[test]
 fn drain_compacts_level_0_from_its_trigger_on_and_not_below() {
-    let lab = Lab::open(&config_with([("statistics", Value::Bool(true))]));
+    let lab = open(&config_with([("statistics", Value::Bool(true))]));
     load(&mut *lab.session(), NODE, 0..20_000);
-    lab.settle().unwrap();
-    let base = gauge(&lab.counters(), "level6_bytes");
-    let compacted = |lab: &Lab| gauge(&lab.counters(), "written_compaction_bytes");
-    let add_file = |lab: &Lab| {
+    lab.instance.settle().unwrap();
+    let base = gauge(&lab.instance.counters(), "level6_bytes");
+    let compacted = |lab: &Database| gauge(&lab.instance.counters(), "written_compaction_bytes");
+    let add_file = |lab: &Database| {
         load(&mut *lab.session(), NODE, 0..1000);
-        lab.drain().unwrap();
-        assert_eq!(gauge(&lab.debt(), "memtable_bytes"), 0.0);
-        gauge(&lab.debt(), "l0_files")
+        lab.instance.drain().unwrap();
+        assert_eq!(gauge(&lab.instance.debt(), "memtable_bytes"), 0.0);
+        gauge(&lab.instance.debt(), "l0_files")
     };
     // After the first drain, RocksDB rewrites the load's bottom level once, to remove sequence numbers.
     assert_eq!(add_file(&lab), 1.0);
     let before = compacted(&lab);
     assert_eq!(add_file(&lab), 2.0);
     assert_eq!(compacted(&lab), before, "two files are below the trigger of four");
-    let deferred = gauge(&lab.debt(), "deferred_bytes");
+    let deferred = gauge(&lab.instance.debt(), "deferred_bytes");
     assert!(deferred > base / 2.0 && deferred < base, "half of a compaction: {deferred} of {base}");
     assert_eq!([add_file(&lab), add_file(&lab)], [3.0, 0.0]);
     assert!(compacted(&lab) > before, "four files have reached it");
     for name in ["l0_files", "deferred_bytes", "pending_compaction_bytes"] {
-        assert_eq!(gauge(&lab.debt(), name), 0.0, "{name}");
+        assert_eq!(gauge(&lab.instance.debt(), name), 0.0, "{name}");
     }
 }
 
@@ -128,14 +128,14 @@ fn unflushed_memtables_stay_within_the_cache_budget() {
 
 #[test]
 fn l0_is_left_alone_where_compaction_is_switched_off() {
-    let lab = Lab::open(&config_with([("disable_auto_compactions", Value::Bool(true))]));
+    let lab = open(&config_with([("disable_auto_compactions", Value::Bool(true))]));
     for _ in 0..3 {
         load(&mut *lab.session(), NODE, 0..100);
-        lab.settle().unwrap();
+        lab.instance.settle().unwrap();
         load(&mut *lab.session(), NODE, 0..100);
-        lab.drain().unwrap();
+        lab.instance.drain().unwrap();
     }
-    assert_eq!(gauge(&lab.debt(), "l0_files"), 6.0);
+    assert_eq!(gauge(&lab.instance.debt(), "l0_files"), 6.0);
 }
 
 #[test]
@@ -145,10 +145,10 @@ fn compressed_files_are_smaller() {
     let mut sizes = BTreeMap::new();
     for &compression in RocksDb.info().compressions {
         let config = EngineConfig { compression: Some(compression.into()), ..config() };
-        let lab = Lab::open(&config);
+        let lab = open(&config);
         load(&mut *lab.session(), NODE, 0..ROWS);
-        lab.settle().unwrap();
-        sizes.insert(compression, bytes(lab.path(), is_table));
+        lab.instance.settle().unwrap();
+        sizes.insert(compression, bytes(lab.dir.path(), is_table));
     }
     assert!(sizes["zstd"] * 10 < sizes["none"] * 7, "{sizes:?}");
     assert!(sizes.values().all(|size| *size <= sizes["none"]), "{sizes:?}");
@@ -157,14 +157,14 @@ fn compressed_files_are_smaller() {
 #[test]
 fn statistics_are_off_by_default() {
     let hits = |config: &EngineConfig| {
-        let lab = Lab::open(config);
+        let lab = open(config);
         let mut session = lab.session();
         load(&mut *session, NODE, 0..1000);
-        lab.settle().unwrap();
+        lab.instance.settle().unwrap();
         for _ in 0..2 {
             get(&mut *session, NODE, &1u64.to_be_bytes()).unwrap();
         }
-        lab.counters().into_iter().find(|gauge| gauge.name == "block.cache.data.hit").map(|gauge| gauge.value)
+        lab.instance.counters().into_iter().find(|gauge| gauge.name == "block.cache.data.hit").map(|gauge| gauge.value)
     };
     assert_eq!(hits(&config()), None);
     assert!(hits(&config_with([("statistics", Value::Bool(true))])).unwrap() >= 1.0);
@@ -172,13 +172,13 @@ fn statistics_are_off_by_default() {
 
 #[test]
 fn counters_report_levels_sizes_and_stalls() {
-    let lab = Lab::open(&config());
+    let lab = open(&config());
     load(&mut *lab.session(), LINK, 0..ROWS);
-    lab.settle().unwrap();
-    let counters = lab.counters();
+    lab.instance.settle().unwrap();
+    let counters = lab.instance.counters();
     let levels: f64 = (0..7).map(|level| gauge(&counters, &format!("level{level}_bytes"))).sum();
-    assert_eq!(levels, gauge(&counters, "sst_bytes[link]") + gauge(&counters, "sst_bytes[node]"));
-    assert_eq!(gauge(&counters, "sst_bytes[node]"), 0.0);
+    assert_eq!(levels, gauge(&counters, "sst_bytes[links]") + gauge(&counters, "sst_bytes[rows]"));
+    assert_eq!(gauge(&counters, "sst_bytes[rows]"), 0.0);
     assert!(counters.iter().any(|gauge| gauge.name.starts_with("stalls_")), "{counters:?}");
     assert_eq!(gauge(&counters, "block_cache_capacity_bytes"), (4 << 20) as f64);
     assert!(gauge(&counters, "block_cache_usage_bytes") <= (4 << 20) as f64);

@@ -7,10 +7,10 @@ use super::*;
 
 #[test]
 fn only_the_write_ahead_log_counts_as_log() {
-    let lab = Lab::open(&config());
-    assert!(lab.is_log(Path::new("/data/000012.log")));
+    let lab = open(&config());
+    assert!(lab.instance.is_log(Path::new("/data/000012.log")));
     for file in ["LOG", "LOG.old.1700000000", "000012.sst", "MANIFEST-000005", "OPTIONS-000007"] {
-        assert!(!lab.is_log(Path::new(file)), "{file}");
+        assert!(!lab.instance.is_log(Path::new(file)), "{file}");
     }
 }
 
@@ -20,9 +20,9 @@ fn commits_and_loads_are_synced_only_under_sync() {
     const COMMITS: u64 = 20;
     let syncs = |durability| {
         let config = EngineConfig { durability, ..config_with([("statistics", Value::Bool(true))]) };
-        let lab = Lab::open(&config);
+        let lab = open(&config);
         let mut session = lab.session();
-        let synced = |lab: &Lab| gauge(&lab.counters(), "wal.synced");
+        let synced = |lab: &Database| gauge(&lab.instance.counters(), "wal.synced");
         let before = synced(&lab);
         for row in 0..COMMITS {
             put(&mut *session, NODE, &row.to_be_bytes(), b"committed");
@@ -31,7 +31,7 @@ fn commits_and_loads_are_synced_only_under_sync() {
         for row in 0..COMMITS {
             load(&mut *session, LINK, row..row + 1);
         }
-        let settings: BTreeMap<String, String> = lab.effective_settings().into_iter().collect();
+        let settings: BTreeMap<String, String> = lab.instance.effective_settings().into_iter().collect();
         let read_back = |name: &str| settings[&format!("WriteOptions.{name}")] == "true";
         let options = (read_back("sync"), read_back("disableWAL"));
         (after_commits - before, synced(&lab) - after_commits, options)

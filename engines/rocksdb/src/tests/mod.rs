@@ -8,13 +8,12 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Gauge, Instance, Schema};
+use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Gauge, Schema};
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession};
 use rumba_engine_api::setting::Value;
 use rumba_testkit::allocations::{self, Counting};
 use rumba_testkit::contract::{self, Contract};
-use rumba_testkit::key_value::{self, get, put, scan, session};
-use tempfile::TempDir;
+use rumba_testkit::key_value::{self, Database, SPACES, get, put, scan, session};
 
 use crate::RocksDb;
 
@@ -31,11 +30,6 @@ fn key_value_contract(case: &'static str) {
 const NODE: usize = 0;
 const LINK: usize = 1;
 const INDEX: usize = 2;
-const SPACES: [KeySpace; 3] = [
-    KeySpace { name: "node", scan_prefix: 0, derived: false },
-    KeySpace { name: "link", scan_prefix: 2, derived: false },
-    KeySpace { name: "index", scan_prefix: 2, derived: true },
-];
 
 fn config() -> EngineConfig {
     EngineConfig { cache: 8 << 20, ..EngineConfig::new("rocksdb") }
@@ -49,34 +43,8 @@ fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
-/// An instance in a temporary directory.
-struct Lab {
-    instance: Box<dyn Instance>,
-    dir: TempDir,
-}
-
-impl Lab {
-    fn open(config: &EngineConfig) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let instance = RocksDb.open(dir.path(), config, Schema::KeyValue(&SPACES)).unwrap();
-        Self { instance, dir }
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn session(&self) -> Box<dyn KvSession> {
-        session(&**self)
-    }
-}
-
-impl std::ops::Deref for Lab {
-    type Target = dyn Instance;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.instance
-    }
+fn open(config: &EngineConfig) -> Database {
+    Database::open(&RocksDb, config)
 }
 
 /// Loads rows of 100 bytes, compressible to about half, in batches.

@@ -9,7 +9,7 @@ use super::*;
 
 #[test]
 fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
-    let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
+    let lab = open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
     let (mut first, mut second) = (lab.session(), lab.session());
     first.begin().unwrap();
     first.put(NODE, b"row", b"1").unwrap();
@@ -32,7 +32,7 @@ fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
 /// do.
 #[test]
 fn derived_entries_are_transactional_but_take_no_locks() {
-    let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
+    let lab = open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
     let (mut first, mut second) = (lab.session(), lab.session());
     put(&mut *first, INDEX, b"aa0", b"old");
     first.begin().unwrap();
@@ -69,7 +69,7 @@ fn derived_entries_are_transactional_but_take_no_locks() {
 /// a failure is a hanging test.
 #[test]
 fn a_deadlock_is_found_and_ends_one_of_the_two() {
-    let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(-1))]));
+    let lab = open(&config_with([("transaction_lock_timeout", Value::Int(-1))]));
     let both_hold = Barrier::new(2);
     let one = |mine: &[u8], other: &[u8]| {
         let mut session = lab.session();
