@@ -17,7 +17,7 @@ use rumba_results::comparison::{Comparison, Part};
 use rumba_results::ratio::Change;
 use serde_json::{Value, json};
 
-use crate::bench::Failure;
+use crate::bench::{Failure, output_of};
 
 /// The engines to compare with themselves by default.
 const ENGINES: [&str; 5] = ["innodb", "myrocks", "wiredtiger", "rocksdb", "postgresql"];
@@ -197,7 +197,7 @@ type Cells = Vec<(String, Mode, Cell)>;
 pub fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
     let wanted = Wanted::of(words)?;
     let program = program(root)?;
-    let commit = output(Command::new("git").current_dir(root).args(["rev-parse", "--short=12", "HEAD"]))?;
+    let commit = output_of(Command::new("git").current_dir(root).args(["rev-parse", "--short=12", "HEAD"]))?;
     let results = root.join("results/aa").join(commit.trim());
     let mut cells = known(root)?;
     for engine in &wanted.engines {
@@ -261,7 +261,7 @@ fn compared(program: &Path, engine: &str, mode: Mode, directory: &Path) -> Resul
     let file = place.path().join("aa.toml");
     std::fs::write(&file, experiment(engine, mode))?;
     std::fs::create_dir_all(directory.parent().unwrap_or(directory))?;
-    output(Command::new(program).args(["run", "--quiet", "--json", "--out"]).arg(directory).arg(&file))?;
+    output_of(Command::new(program).args(["run", "--quiet", "--json", "--out"]).arg(directory).arg(&file))?;
     finished(program, directory)
         .ok_or_else(|| format!("{}: the pair did not end as planned", directory.display()).into())
 }
@@ -271,25 +271,13 @@ fn finished(program: &Path, directory: &Path) -> Option<Comparison> {
     if !directory.exists() {
         return None;
     }
-    let text = output(Command::new(program).arg("report").arg(directory).arg("--json")).ok()?;
+    let text = output_of(Command::new(program).arg("report").arg(directory).arg("--json")).ok()?;
     let report: Value = serde_json::from_str(&text).ok()?;
     let is_done = |trial: &Value| trial["status"] == "done";
     let trials = report["trials"].as_array().filter(|trials| !trials.is_empty() && trials.iter().all(is_done))?;
     let runs = trials.iter().filter(|trial| trial["part"] != "load").count();
     let comparison: Comparison = serde_json::from_value(report["comparison"].clone()).ok()?;
     (runs == 8 && comparison.rows.iter().any(|row| row.part == Part::Run)).then_some(comparison)
-}
-
-/// The standard output of a command.
-///
-/// # Errors
-/// The command's error output if it failed.
-fn output(command: &mut Command) -> Result<String, Failure> {
-    let ended = command.output()?;
-    if !ended.status.success() {
-        return Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&ended.stderr).trim()).into());
-    }
-    Ok(String::from_utf8(ended.stdout)?)
 }
 
 /// An experiment with one engine against itself. The data is larger than the cache, so that loads can differ in the

@@ -46,7 +46,7 @@ pub fn stage(root: &Path, place: &Path) -> Result<(), Vec<String>> {
     let pages: BTreeSet<PathBuf> =
         links(Path::new(SUMMARY), &summary).into_iter().filter_map(|link| link.path).collect();
     let mut problems = Vec::new();
-    for page in pages_of(root, Path::new("docs")) {
+    for page in files_of(root, Path::new("docs"), "md").map_err(|error| vec![format!("docs: {error}")])? {
         if !pages.contains(&page) && page != Path::new(SUMMARY) {
             problems.push(format!("{} is no chapter: name it in {SUMMARY}", page.display()));
         }
@@ -110,25 +110,25 @@ fn links(page: &Path, text: &str) -> Vec<Link> {
     to_file.map(|written| Link { path: within(page, &written), written }).collect()
 }
 
-/// All Markdown below a directory.
-fn pages_of(root: &Path, below: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root.join(below)).into_iter().flatten().flatten();
+/// The files below a directory with this ending, in order.
+fn files_of(root: &Path, below: &Path, ending: &str) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in entries {
-        let path = below.join(entry.file_name());
+    for entry in fs::read_dir(root.join(below))? {
+        let path = below.join(entry?.file_name());
         if root.join(&path).is_dir() {
-            found.extend(pages_of(root, &path));
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.extend(files_of(root, &path, ending)?);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             found.push(path);
         }
     }
-    found
+    found.sort();
+    Ok(found)
 }
 
 /// Links of the built pages to a missing file or anchor.
 fn dead_links(html: &Path) -> std::io::Result<Vec<String>> {
     let mut dead = Vec::new();
-    for page in built(html, Path::new(""))? {
+    for page in files_of(html, Path::new(""), "html")? {
         // These pages repeat all others, and are for printing.
         if matches!(page.to_str(), Some("print.html" | "toc.html" | "404.html")) {
             continue;
@@ -155,20 +155,6 @@ fn dead_links(html: &Path) -> std::io::Result<Vec<String>> {
         }
     }
     Ok(dead)
-}
-
-fn built(html: &Path, below: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(html.join(below))? {
-        let path = below.join(entry?.file_name());
-        if html.join(&path).is_dir() {
-            found.extend(built(html, &path)?);
-        } else if path.extension().is_some_and(|extension| extension == "html") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 /// The values of some attributes, in the order of the text.

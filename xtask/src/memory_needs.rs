@@ -402,12 +402,6 @@ mod tests {
     }
 
     #[test]
-    fn both_works_are_of_the_same_bytes() {
-        assert_eq!(Work::Ycsb.size(Data::Small), "recordcount=40283");
-        assert_eq!(Work::Ycsb.size(Data::Large), "recordcount=173943");
-    }
-
-    #[test]
     fn unnamed_builds_keep_their_lines_and_unknown_fail() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("engines")).unwrap();

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use kept::MeasurementStore;
 use measure::Bench;
+pub use servers::output_of;
 
 /// One goal and its measurement.
 pub struct Line {

@@ -188,7 +188,7 @@ impl Server {
     /// MariaDB's answer to statements: a row per line, with columns separated by tabs.
     fn request_mariadb(&self, sql: &str) -> Result<String, Failure> {
         let mut command = Command::new("mariadb");
-        said(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
+        output_of(command.args(["--no-defaults", "--user=root", "--batch", "-e", sql, "--socket"]).arg(&self.socket))
     }
 }
 
@@ -206,11 +206,11 @@ pub fn at(socket: &Path, database: &str) -> [String; 3] {
 
 /// Runs a command to its end.
 pub fn run(command: &mut Command) -> Result<(), Failure> {
-    said(command).map(drop)
+    output_of(command).map(drop)
 }
 
 /// The output of a command that ran to its end.
-fn said(command: &mut Command) -> Result<String, Failure> {
+pub fn output_of(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

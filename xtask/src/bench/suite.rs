@@ -1,7 +1,6 @@
 //! The bundled scripts over real servers: `rumba sysbench` next to sysbench with the same arguments, in turns.
 
 use std::ffi::OsStr;
-use std::path::Path;
 use std::time::Duration;
 
 use super::measure::{Bench, Spread};
@@ -18,18 +17,6 @@ const WARMUP: Duration = Duration::from_secs(2);
 const CLIENTS: u32 = 8;
 /// Point selects are in `client_counts`.
 const TESTS: [&str; 2] = ["oltp_write_only", "oltp_read_write"];
-
-/// The two programs.
-struct Programs<'a> {
-    own: Vec<&'a OsStr>,
-    peer: Vec<&'a OsStr>,
-}
-
-impl<'a> Programs<'a> {
-    fn of(rumba: &'a Path) -> Self {
-        Self { own: vec![rumba.as_os_str(), SYSBENCH.as_ref()], peer: vec![SYSBENCH.as_ref()] }
-    }
-}
 
 /// Measures both in turns, rumba's first. Every second time the order is reversed, so that the after-effects of a turn
 /// affect both.
@@ -57,54 +44,39 @@ const DATABASES: [&str; 2] = [DATABASE, "peer"];
 /// Bundled tests over MariaDB without pinning, as a user would run them.
 pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let server = Server::mariadb(bench, &Cores::FREE)?;
-    let words_of = |test: &str| DATABASES.map(|database| words(test, &at(&server.socket, database)));
+    let rumba = bench.rumba();
     let mut lines = Vec::new();
     for test in TESTS {
         DATABASES.into_iter().try_for_each(|database| server.fill_mariadb(database))?;
-        let compared = compare(&Programs::of(&bench.rumba()), &words_of(test))?;
+        let turn = |program: &[&OsStr], database: &str| {
+            let words = words(test, &at(&server.socket, database));
+            Sysbench::start(program, &words, &Cores::FREE, CLIENTS, WARMUP)?.seconds(WINDOW_S)
+        };
+        let own = || turn(&[rumba.as_os_str(), SYSBENCH.as_ref()], DATABASES[0]);
+        let peer = || turn(&[SYSBENCH.as_ref()], DATABASES[1]);
+        let pairs = in_turns(TURNS, own, peer)?;
+        // Each ratio is of neighbours in time.
+        let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+        let rate = over(&|(own, peer)| own.queries_per_s / peer.queries_per_s);
+        let cpu = over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query);
+        let (own_us, peer_us) = (over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query));
         lines.push(Line {
             what: format!("queries per second, {test}, MariaDB, {CLIENTS} clients, ratio to sysbench"),
             goal: "≥ 1.00".into(),
-            measured: format!("{}; client CPU {}", compared.rate.reported_with_surety(2), compared.cpu_reported()),
-            met: Some(compared.rate.median >= 1.0),
+            measured: format!(
+                "{}; client CPU {}: {:.2} µs over {:.2} µs",
+                rate.reported_with_surety(2),
+                cpu.reported(2),
+                own_us.median,
+                peer_us.median
+            ),
+            met: Some(rate.median >= 1.0),
             command: format!(
                 "rumba sysbench {test} --threads={CLIENTS}; in turns with sysbench and the same words (nothing pinned)"
             ),
         });
     }
     Ok(lines)
-}
-
-/// rumba over sysbench.
-struct Compared {
-    rate: Spread,
-    cpu: Spread,
-    cpu_us: [Spread; 2],
-}
-
-impl Compared {
-    /// Computes the ratios of windows that were neighbours in time, rumba's first.
-    fn of(pairs: &[(Window, Window)]) -> Self {
-        let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
-        Self {
-            rate: over(&|(own, peer)| own.queries_per_s / peer.queries_per_s),
-            cpu: over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query),
-            cpu_us: [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
-        }
-    }
-
-    fn cpu_reported(&self) -> String {
-        let [own, peer] = self.cpu_us;
-        format!("{}: {:.2} µs over {:.2} µs", self.cpu.reported(2), own.median, peer.median)
-    }
-}
-
-/// Alternates between the two programs. Each ratio is of neighbours in time, and each turn is a new process.
-fn compare(programs: &Programs<'_>, words: &[Vec<String>; 2]) -> Result<Compared, Failure> {
-    let turn = |program: &[&OsStr], words: &[String]| {
-        Sysbench::start(program, words, &Cores::FREE, CLIENTS, WARMUP)?.seconds(WINDOW_S)
-    };
-    Ok(Compared::of(&in_turns(TURNS, || turn(&programs.own, &words[0]), || turn(&programs.peer, &words[1]))?))
 }
 
 #[cfg(test)]
