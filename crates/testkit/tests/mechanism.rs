@@ -81,14 +81,6 @@ fn a_need_that_is_not_met_is_an_ignored_test_with_its_reason() {
 }
 
 #[test]
-fn a_need_that_is_met_is_a_test_as_any_other() {
-    let reported = run(&["example_with_a_need"], "Root");
-    assert!(reported.text.contains("test example_with_a_need ... ok"), "{reported:?}");
-    assert!(reported.text.contains("test result: ok. 1 passed; 0 failed; 0 ignored;"), "{reported:?}");
-    assert!(!reported.text.contains("skipped: "), "{reported:?}");
-}
-
-#[test]
 fn a_test_for_each_of_a_list_is_one_test_for_each() {
     let reported = run(&["example_for_each"], "");
     for name in ["one", "two"] {

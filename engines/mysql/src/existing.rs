@@ -234,31 +234,6 @@ mod tests {
         firsts(admin, "SHOW TABLES FROM lab").expect("tables")
     }
 
-    /// The schema was emptied, or dropped, with everything that other sessions had created in it meanwhile.
-    #[test]
-    #[needs(MariaDb)]
-    fn objects_of_others_stay_and_are_named() {
-        let private = Private::start(&[]);
-        let (mut admin, mut other) = (private.connect(), private.connect());
-        for prepare in ["SELECT 1", "CREATE DATABASE lab"] {
-            run(&mut other, &["DROP DATABASE IF EXISTS lab", prepare]);
-            let taken = take(&mut admin, "lab").expect("taken");
-            creates(&mut admin, "nodetable", "(id INT)");
-            run(&mut other, &["CREATE TABLE lab.users_payroll SELECT 1 AS id"]);
-            run(&mut other, &["CREATE VIEW lab.seen AS SELECT 1 AS id", "CREATE PROCEDURE lab.pay() SELECT 1"]);
-            run(&mut other, &["CREATE EVENT lab.monthly ON SCHEDULE EVERY 1 MONTH DO SET @paid = 1"]);
-            // A script's CREATE TABLE IF NOT EXISTS finds a table of others.
-            let theirs = TableName { schema: None, table: "users_payroll".to_owned() };
-            marker::record(&mut admin, "lab", &theirs).expect("ignored");
-            let left = taken.give_back(&mut admin).expect_err("the others' objects are named").to_string();
-            assert!(left.contains("rumba did not create seen, users_payroll, pay, monthly"), "{left}");
-            assert_eq!(tables(&mut other), ["seen", "users_payroll"]);
-            run(&mut other, &["SELECT id FROM lab.users_payroll", "CALL lab.pay()", "DROP EVENT lab.monthly"]);
-            let refused = check(&mut other, "lab").expect_err("it is not empty");
-            assert!(refused.problem.contains("it holds seen"), "{refused:?}");
-        }
-    }
-
     #[test]
     #[needs(MariaDb)]
     fn tables_of_a_killed_trial_are_dropped_once_they_can_be() {

@@ -288,16 +288,19 @@ mod tests {
         session.submit_text("CREATE TABLE three (id INT)").expect("sent");
         block_on(session.answer(&mut |_| {})).expect("a table");
         drop(session);
-        run(&mut other, &["CREATE TABLE lab.users_payroll (id INT)"]);
+        run(&mut other, &["CREATE TABLE lab.users_payroll (id INT)", "CREATE VIEW lab.seen AS SELECT 1 AS id"]);
+        run(&mut other, &["CREATE PROCEDURE lab.pay() SELECT 1"]);
+        run(&mut other, &["CREATE EVENT lab.monthly ON SCHEDULE EVERY 1 MONTH DO SET @paid = 1"]);
         let tables = |admin: &mut Admin| {
             let rows = admin.query("SHOW TABLES FROM lab").expect("tables").rows;
             rows.into_iter().filter_map(|row| row.into_iter().next()?).collect::<Vec<String>>()
         };
-        assert_eq!(tables(&mut other), ["one", "rumba_marker", "three", "two", "users_payroll"]);
+        assert_eq!(tables(&mut other), ["one", "rumba_marker", "seen", "three", "two", "users_payroll"]);
         let left = instance.close().expect_err("what is left is named").to_string();
-        assert!(left.contains("rumba did not create users_payroll and has left them in place"), "{left}");
-        assert_eq!(tables(&mut other), ["users_payroll"]);
-        run(&mut other, &["DROP TABLE lab.users_payroll"]);
+        assert!(left.contains("rumba did not create seen, users_payroll, pay, monthly and has left them"), "{left}");
+        assert_eq!(tables(&mut other), ["seen", "users_payroll"]);
+        run(&mut other, &["CALL lab.pay()", "DROP EVENT lab.monthly", "DROP PROCEDURE lab.pay"]);
+        run(&mut other, &["DROP VIEW lab.seen", "DROP TABLE lab.users_payroll"]);
         open().close().expect("the schema is empty again");
         assert_eq!(tables(&mut other), Vec::<String>::new());
     }

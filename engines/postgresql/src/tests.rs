@@ -256,52 +256,6 @@ fn shared_with(pid: u32) -> Vec<String> {
     files.map(|name| format!("/dev/shm/{name}")).collect()
 }
 
-/// An existing server is not reconfigured, and is left as it was.
-#[test]
-#[needs(PostgreSql)]
-fn existing_database_must_be_empty_and_is_restored() {
-    let own = rumba_testkit::postgresql::PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
-    let target = |database: &str| rumba_protocol_postgresql::Target {
-        address: rumba_protocol_postgresql::Address::Socket(own.socket()),
-        user: rumba_testkit::postgresql::SUPERUSER.into(),
-        password: rumba_protocol_postgresql::Secret::new(String::new()),
-        database: Some(database.into()),
-        tls: rumba_protocol_postgresql::Tls::Off,
-    };
-    let connect = |database: &str| {
-        rumba_protocol_postgresql::Admin::connect(&target(database), crate::existing::PATIENCE).expect("connected")
-    };
-    let mut config = config();
-    let dsn = |database: &str| {
-        format!("postgresql://{}@127.0.0.1:{}/{database}", rumba_testkit::postgresql::SUPERUSER, own.port())
-    };
-    config.server = Some(dsn("lab"));
-    let missing = PostgreSql.check(&config).expect_err("there is no such database");
-    assert!(missing.remedy.contains("CREATE DATABASE \"lab\""), "{missing:?}");
-    let mut admin = connect("postgres");
-    admin.query("CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'").expect("a database");
-    PostgreSql.check(&config).expect("it is empty");
-    set(&mut config, "full_page_writes", "off");
-    assert!(PostgreSql.check(&config).is_err(), "the server has it on");
-    config.settings.0.clear();
-    let dir = private();
-    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("taken");
-    sql(&*instance).run("CREATE TABLE t (id int)").expect("a table");
-    let second = PostgreSql.open(dir.path(), &config, Schema::BySession).err().expect("one at a time").to_string();
-    assert!(second.contains("another trial uses the database lab"), "{second}");
-    instance.settle().expect("settled");
-    instance.close().expect("given back");
-    let left = connect("lab").query("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace");
-    assert!(left.expect("an answer").rows.is_empty(), "nothing is left");
-    connect("lab").query("CREATE TABLE theirs (id int)").expect("a table");
-    let foreign = PostgreSql.check(&config).expect_err("it is not empty");
-    assert!(foreign.problem.contains("public.theirs"), "{foreign:?}");
-    admin.query("CREATE DATABASE latin2 TEMPLATE template0 ENCODING LATIN2 LOCALE 'C'").expect("a database");
-    config.server = Some(dsn("latin2"));
-    let encoding = PostgreSql.check(&config).expect_err("it does not have all characters of LATIN1");
-    assert!(encoding.problem.contains("LATIN2"), "{encoding:?}");
-}
-
 /// The user that runs the server for root is reported, and only an existing user can be requested.
 #[test]
 #[needs(PostgreSql, Root)]

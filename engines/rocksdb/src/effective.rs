@@ -168,50 +168,6 @@ fn fields(text: &str) -> Option<BTreeMap<&str, &str>> {
 mod tests {
     use super::*;
 
-    const FILE: &str = "
-[Version]
-  rocksdb_version=7.8.3
-[DBOptions]
-  max_open_files=-1
-[CFOptions \"default\"]
-  write_buffer_size=1
-[CFOptions \"node\"]
-  write_buffer_size=4096
-  prefix_extractor=nullptr
-[TableOptions/BlockBasedTable \"node\"]
-  block_size=4096
-[CFOptions \"link\"]
-  write_buffer_size=4096
-  prefix_extractor=rocksdb.FixedPrefix.8
-";
-
-    fn effective() -> Effective {
-        let mut effective = Effective::parse(FILE);
-        effective.sections.retain(|section| section.family != "default");
-        effective
-    }
-
-    #[test]
-    fn what_key_spaces_agree_on_is_listed_once() {
-        let list = effective().list();
-        assert_eq!(effective().version.as_deref(), Some("7.8.3"));
-        assert!(list.contains(&("write_buffer_size".into(), "4096".into())));
-        assert!(list.contains(&("prefix_extractor[link]".into(), "rocksdb.FixedPrefix.8".into())));
-        assert!(list.contains(&("block_size".into(), "4096".into())));
-    }
-
-    #[test]
-    fn a_setting_that_did_not_take_effect_is_named() {
-        let requested =
-            |name: &str, value: &str| BTreeMap::from([((Group::Family, name.to_owned()), value.to_owned())]);
-        assert!(effective().differences(&requested("write_buffer_size", "4096")).is_empty());
-        assert_eq!(
-            effective().differences(&requested("write_buffer_size", "100")),
-            ["write_buffer_size: requested 100, but RocksDB runs with 4096"]
-        );
-        assert!(effective().differences(&requested("old_option", "1"))[0].contains("does not report it"));
-    }
-
     #[test]
     fn values_are_compared_by_meaning() {
         assert!(agrees("10", "10.000000"));

@@ -87,20 +87,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_replace_only_the_text_between_markers() {
-        let mut counts = Counts::default();
-        counts.faults.insert("INT to rumba".into(), Tally { cases: 6, misses: 1 });
-        counts.faults.insert("TERM to rumba".into(), Tally { cases: 4, misses: 0 });
-        let seeds = BTreeMap::from([(1, counts.clone()), (2, counts)]);
-        let text = page(&format!("before\n{BEGIN}stale\n{END}after\n"), &seeds).unwrap();
-        assert!(text.starts_with("before\n") && text.ends_with("after\n") && !text.contains("stale"), "{text}");
-        assert!(text.contains("seed 1: 10 cases, 1 with a miss; seed 2"), "{text}");
-        assert!(text.contains("| 20 | 2 | every termination signal keeps"), "{text}");
-        assert_eq!(page(&text, &seeds).unwrap(), text, "once more changes nothing");
-        assert_eq!(page("no marks", &seeds), None);
-    }
-
-    #[test]
     fn the_page_is_what_its_record_and_the_promises_make() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let text = std::fs::read_to_string(format!("{root}/{PAGE}")).unwrap();

@@ -47,18 +47,6 @@ fn what_is_promised_is_known_without_a_server() {
     assert_eq!(of(Kind::of("Aria")), ["aria_pagecache_buffer_size"]);
 }
 
-#[test]
-fn the_budget_is_the_pool_and_the_log_is_in_proportion() {
-    let filled = fill(&needs(&Kind::InnoDb, Brand::MySql, Version(9, 7, 0))).unwrap();
-    let value = |name: &str| filled.lines.iter().find(|line| line.name == name).map(|line| line.value.as_str());
-    assert_eq!(value("innodb_buffer_pool_size"), Some("1073741824"));
-    assert_eq!(value("innodb_redo_log_capacity"), Some("2147483648"));
-    assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("1"));
-    assert_eq!(value("innodb_flush_neighbors"), Some("0"), "equal on every build and for every device");
-    assert_eq!(value("innodb_log_file_size"), None, "it is of older servers");
-    assert_eq!(value("query_cache_size"), None, "it is of older servers");
-}
-
 /// Memtables of up to `cache` came in addition to a block cache of `cache`, and InnoDB's idle pool of 24 MiB in
 /// addition to both.
 #[test]

@@ -6,7 +6,7 @@ use rumba_engine_api::worker::block_on;
 use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql as Server, SUPERUSER};
 
-use super::{config, private, sql};
+use super::{config, private, set, sql};
 use crate::PostgreSql;
 
 fn start() -> Server {
@@ -46,6 +46,32 @@ fn row(admin: &mut Admin, query: &str) -> String {
 const RELATIONS: &str = "SELECT string_agg(relnamespace::regnamespace::text || '.' || relname, ' ') FROM pg_class \
     WHERE relkind IN ('r', 'v', 'p', 'S') AND relnamespace::regnamespace::text NOT IN ('pg_catalog', \
     'information_schema', 'pg_toast')";
+
+/// An existing server is not reconfigured, and its database must be empty.
+#[test]
+#[needs(PostgreSql)]
+fn unsuitable_databases_are_refused_with_the_cause() {
+    let server = start();
+    let config = on(&server, SUPERUSER, "lab");
+    let missing = PostgreSql.check(&config).expect_err("there is no such database");
+    assert!(missing.remedy.contains("CREATE DATABASE \"lab\""), "{missing:?}");
+    let mut admin = connect(&server, "postgres");
+    admin.query("CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'").expect("a database");
+    PostgreSql.check(&config).expect("it is empty");
+    let mut without = config.clone();
+    set(&mut without, "full_page_writes", "off");
+    assert!(PostgreSql.check(&without).is_err(), "the server has it on");
+    let instance = open(&config).expect("taken");
+    let second = open(&config).err().expect("one at a time").to_string();
+    assert!(second.contains("another trial uses the database lab"), "{second}");
+    instance.close().expect("given back");
+    connect(&server, "lab").query("CREATE TABLE theirs (id int)").expect("a table");
+    let foreign = PostgreSql.check(&config).expect_err("it is not empty");
+    assert!(foreign.problem.contains("public.theirs"), "{foreign:?}");
+    admin.query("CREATE DATABASE latin2 TEMPLATE template0 ENCODING LATIN2 LOCALE 'C'").expect("a database");
+    let encoding = PostgreSql.check(&on(&server, SUPERUSER, "latin2")).expect_err("it lacks characters of LATIN1");
+    assert!(encoding.problem.contains("LATIN2"), "{encoding:?}");
+}
 
 /// Tables in the user's own schema were not vacuumed, stayed behind, and made the next run fail.
 #[test]

@@ -239,18 +239,6 @@ fn settle_gathers_statistics_for_the_planner() {
 }
 
 #[test]
-fn free_pages_are_counted() {
-    let (_dir, instance) = open();
-    let mut session = session(&*instance);
-    fill(&mut *session, 1000);
-    assert_eq!(counter(&*instance, "freelist_count_pages"), 0.0);
-    let pages = counter(&*instance, "page_count");
-    assert!(pages > 250.0);
-    session.run("DELETE FROM t").unwrap();
-    assert!(counter(&*instance, "freelist_count_pages") > 0.9 * pages - 20.0);
-}
-
-#[test]
 fn exclusive_lock_refuses_a_second_session_with_reason() {
     let (_dir, instance) = open_with(&[("locking_mode", text("exclusive")), ("busy_timeout", Value::Int(0))]);
     assert_eq!(in_force(&*instance, "locking_mode"), "exclusive");

@@ -8,7 +8,6 @@ rumba_testkit::main!();
 mod crash;
 mod full;
 mod instance;
-mod oracle;
 mod session;
 
 use std::path::Path;

@@ -134,16 +134,3 @@ fn myrocks_counts_what_was_written() {
     assert!(after.get("block_cache_hit_ratio").is_some());
     assert_eq!(after.get("written_binlog_bytes"), Some(0.0), "there is no binary log, and that is known");
 }
-
-/// The counters of an engine that rumba does not know are still reported.
-#[test]
-#[needs(MariaDb)]
-fn another_engine_shows_the_counters_of_its_name() {
-    let private = Private::start(&[]);
-    let (mut admin, aria) = (private.connect(), private.server(Kind::of("Aria")));
-    server::load(&mut admin, "Aria TRANSACTIONAL=1", 1000);
-    crate::upkeep::settle(&mut admin, &aria, "lab", &crate::upkeep::Patience::default()).expect("settled");
-    let reading = counters(&mut admin, &aria);
-    assert!(reading.get("Aria_pagecache_write_requests").is_some_and(|requests| requests > 0.0), "{reading:?}");
-    assert_eq!(debt(&mut admin, &aria).gauges, [], "what it puts off cannot be known");
-}

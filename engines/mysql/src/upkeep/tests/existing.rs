@@ -6,7 +6,7 @@ use std::time::Duration;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 use crate::counters::tests::server::{self, Private};
-use crate::counters::{Kind, Request, debt, purge_progress};
+use crate::counters::{Kind, Request, counters, debt, purge_progress};
 use crate::upkeep::{Patience, existing};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
@@ -148,7 +148,8 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     );
 }
 
-/// Only the tables of the tested engine are closed, also for an engine that rumba does not know.
+/// Only the tables of the tested engine are closed, also for an engine that rumba does not know. Its counters are
+/// reported.
 #[test]
 #[needs(MariaDb)]
 fn tables_of_another_engine_are_flushed_by_name() {
@@ -158,4 +159,7 @@ fn tables_of_another_engine_are_flushed_by_name() {
     server::load(&mut admin, "Aria", 1000);
     existing::settle(&mut reported, &aria, "lab", &Patience::default(), true).expect("settled");
     assert!(reported.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", reported.said);
+    let reading = counters(&mut admin, &aria);
+    assert!(reading.get("Aria_pagecache_write_requests").is_some_and(|requests| requests > 0.0), "{reading:?}");
+    assert_eq!(debt(&mut admin, &aria).gauges, [], "what it puts off cannot be known");
 }

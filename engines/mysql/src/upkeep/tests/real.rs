@@ -116,20 +116,6 @@ fn myrocks_compacts_level_0_from_its_trigger_on_and_not_below() {
     assert_eq!((left.get("compaction_pending"), left.get("compacting_files")), (Some(0.0), Some(0.0)), "{left:?}");
 }
 
-/// If the user disables compaction of level 0, its shape is part of the experiment.
-#[test]
-#[needs(MariaDb, MyRocks)]
-fn myrocks_that_may_not_compact_is_left_alone() {
-    let private = Private::with_myrocks();
-    let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
-    server::load(&mut admin, "RocksDB", 1000);
-    server::run(&mut admin, &["SET GLOBAL rocksdb_update_cf_options = 'default={disable_auto_compactions=true;}'"]);
-    drain(&mut admin, &myrocks, &Patience::default()).expect("drained");
-    let left = debt(&mut admin, &myrocks);
-    assert!(left.get("l0_files").is_some_and(|files| files >= 1.0), "{left:?}");
-    assert_eq!(left.get("memtable_bytes"), Some(0.0), "{left:?}");
-}
-
 /// Without statistics the first run after a load measures the optimizer's guesses.
 #[test]
 #[needs(MariaDb)]
