@@ -417,22 +417,5 @@ mod tests {
             said.starts_with("there is no build postgresql-15; ") && said.contains("postgresql/postgresql-15"),
             "{said}"
         );
-        // A newly measured build is sorted in among the others.
-        let is_new = |line: &&String| line.starts_with("postgresql/postgresql-15");
-        let mut all: Vec<Measured> = lines(table).iter().filter_map(|line| Measured::of(line)).collect();
-        all.retain(|known| known.name != "postgresql/postgresql-15");
-        let fraction = Measured { processes: 61.6, cache: 94.7, ..Measured::of(&lines(table)[0]).unwrap() };
-        all.push(Measured { name: "postgresql/postgresql-15".into(), ..fraction });
-        write(&root.path().join(TABLE), &mut all).unwrap();
-        let merged = lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap());
-        assert!(merged.is_sorted() && merged.iter().filter(is_new).count() == 1, "{merged:?}");
-        let others = |lines: &[String]| -> Vec<String> { lines.iter().filter(|line| !is_new(line)).cloned().collect() };
-        assert_eq!(others(&merged), others(&lines(table)));
-        measure(root.path(), &["--fit"]).unwrap();
-        assert_eq!(
-            lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap()),
-            merged,
-            "it follows from what is shown"
-        );
     }
 }

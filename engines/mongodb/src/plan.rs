@@ -263,39 +263,30 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_refused_before_it_starts() {
+        const GIB: u64 = 1 << 30;
         let refused = |brand, change: fn(&mut EngineConfig)| planned(brand, change).unwrap_err().to_string();
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
-        let rocks = refused(Brand::MongoDb, |config| {
-            config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
-            config.settings.0.insert("transactions".into(), Value::Bool(false));
-            config.cache = 1536 << 20;
-        });
-        assert!(rocks.contains("whole GiB"), "what it would be given instead is another cache: {rocks}");
-        let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (1 << 30, Durability::None));
+        let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (GIB, Durability::None));
         assert!(none.contains("needs its log"), "{none}");
         let none = refused(Brand::SecantusDb, |config| config.durability = Durability::None);
         assert!(none.contains("always has its log"), "{none}");
-        let mmap = refused(Brand::MongoDb, |config| {
-            config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
-            config.settings.0.insert("transactions".into(), Value::Bool(false));
-            config.compression = Some("zlib".into());
-        });
-        assert!(mmap.contains("mmapv1"), "{mmap}");
-        let other = refused(Brand::MongoDb, |config| {
-            config.settings.0.insert("storageEngine".into(), Value::Text("inMemory".into()));
-            config.cache = 1 << 30;
-        });
-        assert!(other.contains("how to set the cache of inMemory"), "{other}");
-        let mmap = refused(Brand::MongoDb, |config| {
-            config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
-        });
-        assert!(mmap.contains("no transactions"), "{mmap}");
-        let rocks = refused(Brand::MongoDb, |config| {
-            config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
-            config.cache = 1 << 30;
-        });
-        assert!(rocks.contains("MongoRocks has no transactions"), "{rocks}");
-        let old = |version| of_version(Brand::MongoDb, Some(version), |config| config.cache = 1 << 30);
+        for (engine, transactions, cache, compression, words) in [
+            // What it would be given instead is another cache.
+            ("rocksdb", false, 1536 << 20, None, "whole GiB"),
+            ("rocksdb", true, GIB, None, "MongoRocks has no transactions"),
+            ("mmapv1", false, GIB, Some("zlib"), "mmapv1"),
+            ("mmapv1", true, GIB, None, "no transactions"),
+            ("inMemory", true, GIB, None, "how to set the cache of inMemory"),
+        ] {
+            let error = planned(Brand::MongoDb, |config| {
+                config.settings.0.insert("storageEngine".into(), Value::Text(engine.into()));
+                config.settings.0.insert("transactions".into(), Value::Bool(transactions));
+                (config.cache, config.compression) = (cache, compression.map(str::to_owned));
+            });
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(words), "{engine}: {error}");
+        }
+        let old = |version| of_version(Brand::MongoDb, Some(version), |config| config.cache = GIB);
         assert!(old("3.6.23").unwrap_err().to_string().contains("MongoDB 3.6.23 has none"));
         assert!(old("4.0.0").is_ok() && old("7.0.5").is_ok());
     }

@@ -507,23 +507,6 @@ mod tests {
     }
 
     #[test]
-    fn isolation_is_the_engines_own_unless_it_is_set() {
-        let level = |engine, settings: &[(&str, &str)]| nature(engine, settings).isolation.unwrap();
-        assert_eq!(level(MySqlEngine::INNODB, &[]), "REPEATABLE READ");
-        assert_eq!(level(MySqlEngine::MYROCKS, &[]), "READ COMMITTED");
-        assert_eq!(level(MySqlEngine::INNODB, &[("isolation", "read-committed")]), "READ COMMITTED");
-    }
-
-    #[test]
-    fn a_log_is_known_of_three_kinds_and_said_of_no_other() {
-        let log = |engine, settings: &[(&str, &str)]| nature(engine, settings).has_log;
-        for engine in [MySqlEngine::INNODB, MySqlEngine::MYROCKS, MySqlEngine::TOKUDB] {
-            assert_eq!(log(engine, &[]), Some(true));
-        }
-        assert_eq!(log(MySqlEngine::ANY, &[("storage_engine", "Aria")]), None);
-    }
-
-    #[test]
     fn both_bypass_the_page_cache_on_reads_by_default() {
         let reads = |engine, settings: &[(&str, &str)]| nature(engine, settings).reads;
         assert_eq!(reads(MySqlEngine::INNODB, &[]), Some(Reads::Direct));

@@ -180,20 +180,4 @@ mod tests {
         commit(root);
         assert_eq!(page(root).unwrap().unwrap(), text);
     }
-
-    #[test]
-    fn shallow_clone_reports_why_the_answer_is_unknown() {
-        let repository = repository();
-        commit_again(repository.path());
-        let clone = tempfile::tempdir().unwrap();
-        let (from, to) = (format!("file://{}", repository.path().display()), clone.path().join("shallow"));
-        git(clone.path(), &["clone", "-q", "--depth", "1", &from, to.to_str().unwrap()]).unwrap();
-        assert!(page(&to).unwrap().unwrap_err().contains("shallow clone"));
-        assert!(page(clone.path()).unwrap().is_err(), "no clone at all");
-    }
-
-    fn commit_again(root: &Path) {
-        std::fs::write(root.join("more"), "more").unwrap();
-        commit(root);
-    }
 }

@@ -11,20 +11,6 @@ fn needs(kind: &Kind, brand: Brand, version: Version) -> For<'_> {
     For { kind, brand, version, cache: 1 << 30, durability: Durability::Sync }
 }
 
-#[test]
-fn every_profile_can_be_filled_for_every_server() {
-    for kind in [Kind::InnoDb, Kind::RocksDb, Kind::of("TokuDB"), Kind::of("Aria")] {
-        for (brand, version) in [
-            (Brand::MariaDb, Version(10, 11, 14)),
-            (Brand::MariaDb, Version(11, 8, 6)),
-            (Brand::MySql, Version(5, 6, 24)),
-            (Brand::MySql, Version(9, 7, 0)),
-        ] {
-            assert!(!fill(&needs(&kind, brand, version)).unwrap().lines.is_empty());
-        }
-    }
-}
-
 /// A variable for `cache` or `durability` in a layer for some servers would not be recognized as an override.
 #[test]
 fn what_is_promised_is_known_without_a_server() {
