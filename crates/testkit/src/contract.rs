@@ -18,6 +18,7 @@
 //! The binary needs [`Counting`](crate::allocations::Counting) as its global allocator.
 
 use std::path::Path;
+use std::sync::Barrier;
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_engine_api::error::{EngineError, Result};
@@ -94,6 +95,30 @@ pub fn unknown_settings_are_refused(engine: &dyn Engine, config: &EngineConfig, 
     assert!(error.key == "compression" && error.problem.contains("brotli") && has_all, "{error:?}");
     let opened = engine.open(Path::new("/nowhere"), &wrong, Schema::KeyValue(&SPACES));
     assert!(matches!(opened, Err(EngineError::Failed { .. })), "{}", config.name);
+}
+
+/// Two transactions wait for each other's row. With an infinite lock timeout only deadlock detection ends the wait, so a
+/// failure is a hanging test.
+///
+/// # Panics
+/// Neither of the two gets an error.
+pub fn deadlock_ends_one_of_the_two(engine: &dyn Engine, config: &EngineConfig) -> EngineError {
+    let (database, both_hold) = (Database::open(engine, config), Barrier::new(2));
+    let one = |mut session: Box<dyn KvSession>, mine: &[u8], other: &[u8]| {
+        session.begin().expect("to begin");
+        session.put(0, mine, b"x").expect("to put");
+        both_hold.wait();
+        let outcome = session.put(0, other, b"x");
+        session.rollback().expect("to roll back");
+        outcome
+    };
+    let (first, second) = (database.session(), database.session());
+    let outcomes = std::thread::scope(|scope| {
+        let first = scope.spawn(|| one(first, b"a", b"b"));
+        let second = scope.spawn(|| one(second, b"b", b"a"));
+        [first, second].map(|session| session.join().expect("no panic"))
+    });
+    outcomes.into_iter().find_map(Result::err).expect("a deadlock")
 }
 
 fn writes_are_private_until_commit(contract: &Contract) {

@@ -263,7 +263,6 @@ mod tests {
 
     #[test]
     fn what_a_server_cannot_do_is_refused_before_it_starts() {
-        const GIB: u64 = 1 << 30;
         let refused = |brand, change: fn(&mut EngineConfig)| planned(brand, change).unwrap_err().to_string();
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
         let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (GIB, Durability::None));

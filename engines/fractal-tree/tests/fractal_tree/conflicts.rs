@@ -1,11 +1,10 @@
 //! Two sessions write the same row: one waits or gets a conflict, and no update is lost.
 
-use std::time::Duration;
-
 use rumba_engine_api::engine::Durability;
 use rumba_engine_api::error::Result;
 use rumba_engine_api::setting::Value;
-use rumba_engine_fractal_tree::LIBRARY;
+use rumba_engine_fractal_tree::{FractalTree, LIBRARY};
+use rumba_testkit::contract;
 
 use crate::{Database, config, get, open, put};
 
@@ -49,34 +48,8 @@ fn write_or_update_read_lock_conflicts_after_timeout() {
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
 fn a_deadlock_is_a_conflict_at_once() {
-    let database = open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
-    let (mut one, mut two) = (database.session(), database.session());
-    one.begin().unwrap();
-    two.begin().unwrap();
-    one.put(0, b"a", b"1").unwrap();
-    two.put(0, b"b", b"2").unwrap();
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(move || {
-            let put = one.put(0, b"b", b"1");
-            // The session that gets the conflict rolls back, because the other one may be waiting for it.
-            if put.is_err() {
-                one.rollback().unwrap();
-            }
-            (put, one)
-        });
-        // Wait until it blocks.
-        while database.counter("locktree: number of wait locks") == 0.0 && !waits.is_finished() {
-            std::thread::sleep(Duration::from_millis(1));
-            if is_conflict(two.put(0, b"a", b"2")) {
-                break;
-            }
-        }
-        two.rollback().unwrap();
-        let (put, mut one) = waits.join().unwrap();
-        if put.is_ok() {
-            one.commit().unwrap();
-        }
-    });
+    let patient = config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]);
+    assert!(contract::deadlock_ends_one_of_the_two(&FractalTree, &patient).is_conflict());
 }
 
 #[test]

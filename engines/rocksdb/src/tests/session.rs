@@ -1,8 +1,5 @@
 //! Locks and conflicts of sessions.
 
-use std::sync::Barrier;
-use std::thread;
-
 use rumba_engine_api::setting::Value;
 
 use super::*;
@@ -65,26 +62,9 @@ fn derived_entries_are_transactional_but_take_no_locks() {
     assert!(third.delete(INDEX, b"aa3").unwrap_err().to_string().contains("begin one first"));
 }
 
-/// Two transactions wait for each other's row. With an infinite lock timeout only deadlock detection ends the wait, so
-/// a failure is a hanging test.
 #[test]
 fn a_deadlock_is_found_and_ends_one_of_the_two() {
-    let lab = open(&config_with([("transaction_lock_timeout", Value::Int(-1))]));
-    let both_hold = Barrier::new(2);
-    let one = |mine: &[u8], other: &[u8]| {
-        let mut session = lab.session();
-        session.begin().unwrap();
-        session.put(NODE, mine, b"x").unwrap();
-        both_hold.wait();
-        let outcome = session.put(NODE, other, b"x");
-        session.rollback().unwrap();
-        outcome
-    };
-    let outcomes = thread::scope(|scope| {
-        let first = scope.spawn(|| one(b"a", b"b"));
-        let second = scope.spawn(|| one(b"b", b"a"));
-        [first.join().unwrap(), second.join().unwrap()]
-    });
-    let conflicts: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
-    assert_eq!(conflicts, [rumba_engine_api::error::EngineError::conflict("deadlock")]);
+    let endless = config_with([("transaction_lock_timeout", Value::Int(-1))]);
+    let error = contract::deadlock_ends_one_of_the_two(&RocksDb, &endless);
+    assert_eq!(error, rumba_engine_api::error::EngineError::conflict("deadlock"));
 }

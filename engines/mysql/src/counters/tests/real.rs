@@ -96,21 +96,6 @@ fn waits_are_reported_where_the_server_times_them() {
     assert!(synch(&of_all) > 3 * synch(&of_latches), "{of_all:?}");
 }
 
-/// Only the compressed size must be counted as written.
-#[test]
-#[needs(MariaDb)]
-fn compressed_pages_count_at_their_compressed_size() {
-    let private = Private::start(&[]);
-    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
-    server::load(&mut admin, "InnoDB ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4", ROWS);
-    crate::upkeep::drain(&mut admin, &innodb, &crate::upkeep::Patience::default()).expect("drained");
-    let reading = counters(&mut admin, &innodb);
-    let whole = reading.get("Innodb_pages_written").expect("pages") * reading.get("Innodb_page_size").expect("size");
-    let bytes = reading.get("written_pages_bytes").expect("bytes");
-    assert!(bytes < whole * 0.6, "{bytes} of {whole}");
-    assert!(reading.get("compress_ops").is_some_and(|pages| pages > 0.0));
-}
-
 #[test]
 #[needs(MariaDb, MyRocks)]
 fn myrocks_counts_what_was_written() {
