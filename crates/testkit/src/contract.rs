@@ -19,6 +19,7 @@
 
 use std::path::Path;
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_engine_api::error::{EngineError, Result};
@@ -119,6 +120,32 @@ pub fn deadlock_ends_one_of_the_two(engine: &dyn Engine, config: &EngineConfig) 
         [first, second].map(|session| session.join().expect("no panic"))
     });
     outcomes.into_iter().find_map(Result::err).expect("a deadlock")
+}
+
+/// Users of an engine with a single writer need to know how long sessions wait for it. `wait` begins and ends a write
+/// transaction, which another session delays until `release` ends its own.
+///
+/// # Panics
+/// The counter differs from the wait.
+pub fn waits_for_the_writer_are_counted(instance: &dyn Instance, wait: impl FnOnce() + Send, release: impl FnOnce()) {
+    let waited_us = || {
+        let counters = instance.counters();
+        counters.iter().find(|counter| counter.name == "waited_writer_us").expect("a counter").value
+    };
+    let (before_us, begun) = (waited_us(), Instant::now());
+    let (begins, seen) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            begins.send(()).expect("the test waits for it");
+            wait();
+            begun.elapsed()
+        });
+        seen.recv().expect("it begins");
+        std::thread::sleep(Duration::from_millis(200));
+        release();
+        let (waited, counted_us) = (waits.join().expect("no panic"), waited_us() - before_us);
+        assert!(counted_us > 0.0 && counted_us <= waited.as_micros() as f64, "{counted_us} of {waited:?}");
+    });
 }
 
 fn writes_are_private_until_commit(contract: &Contract) {

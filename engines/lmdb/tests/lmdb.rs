@@ -7,8 +7,6 @@ rumba_testkit::main!();
 
 mod common;
 
-use std::time::{Duration, Instant};
-
 use common::*;
 use rumba_engine_api::engine::{Durability, EngineConfig, Instance};
 use rumba_engine_api::kv::Batch;
@@ -100,39 +98,13 @@ fn failed_load_leaves_no_rows_and_frees_the_writer_lock() {
     session.rollback().unwrap();
 }
 
-/// Users of an engine with a single writer need to know how long sessions wait for it.
 #[test]
 fn a_wait_for_the_writer_is_counted() {
-    const HELD: Duration = Duration::from_millis(200);
     let (_dir, instance) = open();
-    let waited_us = || {
-        let counters = instance.counters();
-        counters.iter().find(|counter| counter.name == "waited_writer_us").unwrap().value
-    };
     let (mut holder, mut waiter) = (session(&*instance), session(&*instance));
-    for _ in 0..100 {
-        holder.begin().unwrap();
-        holder.rollback().unwrap();
-    }
-    let alone_us = waited_us();
     holder.begin().unwrap();
-    let begun = Instant::now();
-    let (begins, seen) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        let waits = scope.spawn(move || {
-            begins.send(()).unwrap();
-            waiter.begin().unwrap();
-            let waited = begun.elapsed();
-            waiter.rollback().unwrap();
-            waited
-        });
-        seen.recv().unwrap();
-        std::thread::sleep(HELD);
-        holder.rollback().unwrap();
-        let waited = waits.join().unwrap();
-        let counted_us = waited_us() - alone_us;
-        assert!(counted_us > 0.0 && counted_us <= waited.as_micros() as f64, "{counted_us} of {waited:?}");
-    });
+    let wait = || waiter.begin().and_then(|()| waiter.rollback()).unwrap();
+    contract::waits_for_the_writer_are_counted(&*instance, wait, || holder.rollback().unwrap());
 }
 
 #[test]

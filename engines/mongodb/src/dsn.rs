@@ -85,7 +85,5 @@ mod tests {
         assert_eq!(target.address, Address::Tcp { host: "host".into(), port: USUAL_PORT });
         let socket = FORM.parse("mongodb:///lab?socket=/run/mongodb-27017.sock").unwrap();
         assert_eq!(super::target(&socket).unwrap().address, Address::Socket("/run/mongodb-27017.sock".into()));
-        let error = FORM.parse("mongodb://me:hunter2@host/x").unwrap_err();
-        assert!(error.remedy.contains(PASSWORD) && !format!("{error:?}").contains("hunter2"), "{error:?}");
     }
 }

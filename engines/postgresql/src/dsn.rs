@@ -73,11 +73,4 @@ mod tests {
         assert_eq!(socket_at(Path::new("/"), 5433), Path::new("/.s.PGSQL.5433"));
         assert_eq!(socket_at(Path::new("/no/such/socket"), 1), Path::new("/no/such/socket"));
     }
-
-    #[test]
-    fn a_password_in_a_dsn_is_refused_with_where_it_belongs() {
-        let error = FORM.parse("postgresql://me:hunter2@host/x").unwrap_err();
-        assert!(error.remedy.contains("PGPASSWORD") && !format!("{error:?}").contains("hunter2"), "{error:?}");
-        assert_eq!(FORM.parse("postgres://me@host").unwrap().database, "rumba");
-    }
 }

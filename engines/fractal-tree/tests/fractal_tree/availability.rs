@@ -16,15 +16,6 @@ fn missing(path: &str) -> String {
     missing.what
 }
 
-#[test]
-fn a_library_that_is_not_there_is_named_with_what_to_do() {
-    assert!(missing("/nowhere/libtokufractaltree.so").contains("/nowhere/libtokufractaltree.so"));
-    let config = EngineConfig { library: Some("/nowhere/lib.so".into()), ..config(Durability::None, &[]) };
-    FractalTree.check(&config).unwrap();
-    let error = FractalTree.open(Path::new("/nowhere"), &config, Schema::KeyValue(&SPACES)).err().unwrap();
-    assert!(error.to_string().contains("RUMBA_FRACTAL_TREE"), "{error}");
-}
-
 /// The error omitted the loader's message and reported an existing file as missing. In most cases one of the library's
 /// own dependencies is missing.
 #[test]
