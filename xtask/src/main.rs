@@ -101,7 +101,7 @@ fn root() -> &'static Path {
 }
 
 fn new(kind: new::Kind, name: &str) -> Result<bool, Failure> {
-    let files = new::make(root(), kind, name).map_err(|new::Refusal(why)| why)?;
+    let files = new::make(root(), kind, name)?;
     files.iter().for_each(|file| println!("new: {}", file.display()));
     println!("{}", new::next(kind, name));
     Ok(true)

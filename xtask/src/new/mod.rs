@@ -50,19 +50,15 @@ impl Kind {
     }
 }
 
-/// Why nothing was made.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Refusal(pub String);
-
 /// Writes the crate and its lines elsewhere; returns the files.
 ///
 /// # Errors
 /// An invalid name or one in use; a file that differs from its expected form.
-pub fn make(root: &Path, kind: Kind, name: &str) -> Result<Vec<PathBuf>, Refusal> {
+pub fn make(root: &Path, kind: Kind, name: &str) -> Result<Vec<PathBuf>, String> {
     let files = files(root, kind, name)?;
     for (path, text) in &files {
         let path = root.join(path);
-        let at = |error: std::io::Error| Refusal(format!("{}: {error}", path.display()));
+        let at = |error: std::io::Error| format!("{}: {error}", path.display());
         fs::create_dir_all(path.parent().unwrap_or(root)).map_err(at)?;
         fs::write(&path, text).map_err(at)?;
     }
@@ -88,18 +84,16 @@ pub fn next(kind: Kind, name: &str) -> String {
 }
 
 /// The files with their whole content.
-fn files(root: &Path, kind: Kind, name: &str) -> Result<Vec<(PathBuf, String)>, Refusal> {
+fn files(root: &Path, kind: Kind, name: &str) -> Result<Vec<(PathBuf, String)>, String> {
     check_name(root, kind, name)?;
     let read = |path: &str| {
-        fs::read_to_string(root.join(path)).map_err(|error| Refusal(format!("{}: {error}", root.join(path).display())))
+        fs::read_to_string(root.join(path)).map_err(|error| format!("{}: {error}", root.join(path).display()))
     };
     let (word, room, (guide, of_example)) = (kind.word(), kind.room(), kind.example());
     let package = format!("rumba-{word}-{name}");
-    let code =
-        code(kind, &read(guide)?, name).ok_or_else(|| Refusal(format!("{guide} has no example `{of_example}`")))?;
-    let changed = |path: &str, change: fn(&str, Kind, &str) -> Option<String>| {
-        let text =
-            change(&read(path)?, kind, name).ok_or_else(|| Refusal(format!("{path} has no place for {package}")))?;
+    let code = code(kind, &read(guide)?, name).ok_or_else(|| format!("{guide} has no example `{of_example}`"))?;
+    let changed = |path: &str, change: fn(&str, Kind, &str) -> Option<String>| -> Result<(PathBuf, String), String> {
+        let text = change(&read(path)?, kind, name).ok_or_else(|| format!("{path} has no place for {package}"))?;
         Ok((PathBuf::from(path), text))
     };
     let page = match kind {
@@ -116,7 +110,7 @@ fn files(root: &Path, kind: Kind, name: &str) -> Result<Vec<(PathBuf, String)>, 
     ])
 }
 
-fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), Refusal> {
+fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), String> {
     let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     // A workload's tables have its name.
     let parts: Vec<&str> = if kind == Kind::Engine { name.split('-').collect() } else { vec![name] };
@@ -124,13 +118,11 @@ fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), Refusal> {
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !parts.into_iter().all(is_part) {
         let hyphens = if kind == Kind::Engine { ", hyphens between them if it has some" } else { "" };
         let what = "is no name: take small letters and digits, a letter first, as experiments will write it";
-        return Err(Refusal(format!("`{name}` {what}{hyphens}")));
+        return Err(format!("`{name}` {what}{hyphens}"));
     }
     let taken = ["engines", "workloads"].into_iter().find(|room| root.join(room).join(name).exists());
     match taken {
-        Some(room) => {
-            Err(Refusal(format!("{room}/{name} is there already: take another name for the {}", kind.word())))
-        }
+        Some(room) => Err(format!("{room}/{name} is there already: take another name for the {}", kind.word())),
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Kind, Refusal, code, files, make, type_name};
+use super::{Kind, code, files, make, type_name};
 use crate::root;
 use crate::tidy;
 
@@ -50,14 +50,14 @@ fn new_engine_adds_each_required_line_once_in_place() {
 #[test]
 fn taken_or_invalid_name_is_refused_and_writes_nothing() {
     for name in ["", "My", "my--engine", "my-", "-my", "1st", "../x"] {
-        let Err(Refusal(why)) = files(root(), Kind::Engine, name) else { panic!("{name} is taken for a name") };
+        let Err(why) = files(root(), Kind::Engine, name) else { panic!("{name} is taken for a name") };
         assert!(why.contains("is no name"), "{why}");
     }
     assert!(files(root(), Kind::Workload, "my-workload").is_err(), "its table would have a hyphen");
     let made = text(Kind::Engine, "quill-pen", "rumba/src/registry.rs");
     assert!(made.contains("Box::new(rumba_engine_quill_pen::QuillPen)"), "{made}");
     for kind in [Kind::Engine, Kind::Workload] {
-        assert!(files(root(), kind, "linkbench").unwrap_err().0.contains("is there already"));
+        assert!(files(root(), kind, "linkbench").unwrap_err().contains("is there already"));
     }
 }
 
@@ -78,7 +78,7 @@ fn what_is_made_is_in_order() {
     }
     make(house.path(), Kind::Engine, "quill").unwrap();
     make(house.path(), Kind::Workload, "pencil").unwrap();
-    assert!(make(house.path(), Kind::Workload, "quill").unwrap_err().0.contains("engines/quill"));
+    assert!(make(house.path(), Kind::Workload, "quill").unwrap_err().contains("engines/quill"));
     let report = tidy::check(house.path()).unwrap();
     let of_made = |found: &&tidy::Finding| {
         found.file.to_string_lossy().contains("quill") || found.file.to_string_lossy().contains("pencil")
