@@ -36,26 +36,20 @@ struct Observer {
 }
 
 impl WiredTigerInstance {
-    /// Creates a database with a table for each space.
+    /// Creates a database with a table for each space, or opens one that was created with the same settings and spaces.
     ///
     /// # Errors
     /// The engine's error; a setting that did not take effect.
-    pub fn create(library: &Arc<Library>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
-        let open = creating(configs.open.clone());
-        Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
-    }
-
-    /// Opens a database that was created with the same settings and spaces.
-    ///
-    /// # Errors
-    /// The engine's error; a setting that did not take effect.
-    pub fn reopen(library: &Arc<Library>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
-        let open = Nested::from(configs.open.clone()).to_string();
-        Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
-    }
-
-    /// Creates the missing tables.
-    fn with(connection: Arc<Connection>, dir: &Path, configs: Configs, spaces: &[KeySpace]) -> Result<Self> {
+    pub fn open(
+        library: &Arc<Library>,
+        dir: &Path,
+        configs: Configs,
+        spaces: &[KeySpace],
+        is_new: bool,
+    ) -> Result<Self> {
+        let open = configs.open.clone();
+        let open = if is_new { creating(open) } else { Nested::from(open).to_string() };
+        let connection = Connection::open(library, dir, &open)?;
         let mut session = Session::open(&connection)?;
         let table_config = Nested::from(configs.create.clone()).to_string();
         let tables: Vec<String> = spaces.iter().map(|space| format!("table:{}", space.name)).collect();
@@ -75,20 +69,6 @@ impl WiredTigerInstance {
 
     fn dirty_bytes(&self) -> Option<f64> {
         self.values().into_iter().find(|(name, _)| name == DIRTY_BYTES).map(|(_, value)| value)
-    }
-
-    /// Writes checkpoints until one of them no longer reduces the dirty bytes.
-    fn write_all(&self) -> Result<()> {
-        let mut session = Session::open(&self.connection)?;
-        let mut before = f64::INFINITY;
-        for _ in 0..CHECKPOINTS_MAX {
-            session.checkpoint()?;
-            match self.dirty_bytes() {
-                Some(dirty) if dirty > 0.0 && dirty < before => before = dirty,
-                _ => break,
-            }
-        }
-        Ok(())
     }
 }
 
@@ -169,11 +149,21 @@ impl Instance for WiredTigerInstance {
     }
 
     fn settle(&self) -> Result<()> {
-        self.write_all()
+        self.drain()
     }
 
+    /// Writes checkpoints until one of them no longer reduces the dirty bytes.
     fn drain(&self) -> Result<()> {
-        self.write_all()
+        let mut session = Session::open(&self.connection)?;
+        let mut before = f64::INFINITY;
+        for _ in 0..CHECKPOINTS_MAX {
+            session.checkpoint()?;
+            match self.dirty_bytes() {
+                Some(dirty) if dirty > 0.0 && dirty < before => before = dirty,
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     fn debt(&self) -> Vec<Gauge> {

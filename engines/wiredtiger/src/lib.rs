@@ -104,7 +104,7 @@ impl Engine for WiredTiger {
 
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let (library, configs) = prepared(config)?;
-        Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, schema.key_spaces()?)?))
+        Ok(Box::new(WiredTigerInstance::open(&library, dir, configs, schema.key_spaces()?, true)?))
     }
 
     fn reopens(&self, _config: &EngineConfig) -> bool {
@@ -115,7 +115,7 @@ impl Engine for WiredTiger {
     fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         require_database(dir, "WiredTiger.turtle")?;
         let (library, configs) = prepared(config)?;
-        Ok(Box::new(WiredTigerInstance::reopen(&library, dir, configs, schema.key_spaces()?)?))
+        Ok(Box::new(WiredTigerInstance::open(&library, dir, configs, schema.key_spaces()?, false)?))
     }
 }
 

@@ -38,13 +38,6 @@ impl WiredTigerSession {
         }
         Ok(())
     }
-
-    fn insert_all(&mut self, batch: &Batch) -> Result<()> {
-        for (space, key, value) in batch.iter() {
-            self.session.insert(self.cursors[space], key, value)?;
-        }
-        self.commit()
-    }
 }
 
 #[cold]
@@ -125,7 +118,9 @@ impl KvSession for WiredTigerSession {
     /// back the transaction that pins the most.
     fn load(&mut self, batch: &Batch) -> Result<()> {
         self.begin()?;
-        let loaded = self.insert_all(batch);
+        let mut rows = batch.iter();
+        let inserted = rows.try_for_each(|(space, key, value)| self.session.insert(self.cursors[space], key, value));
+        let loaded = inserted.and_then(|()| self.commit());
         if loaded.is_err() {
             // Return the first error, which is more specific than one from the rollback.
             let _ = self.rollback();
