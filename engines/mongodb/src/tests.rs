@@ -187,13 +187,6 @@ fn external_server_is_unknown_before_it_is_queried() {
     assert_eq!(MongoEngine::MONGODB.nature(&others), EngineTraits::default());
 }
 
-#[test]
-fn existing_server_durability_is_known_if_requested() {
-    for (engine, is_requested) in [(MongoEngine::MONGODB, true), (MongoEngine::SECANTUSDB, false)] {
-        assert_eq!(engine.facts(&EngineConfig::new(engine.info().name)).clients_request_durability, is_requested);
-    }
-}
-
 /// The server's greeting announces transactions, but it refused the first one in the middle of a run.
 #[test]
 fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {

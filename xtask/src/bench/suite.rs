@@ -18,25 +18,6 @@ const CLIENTS: u32 = 8;
 /// Point selects are in `client_counts`.
 const TESTS: [&str; 2] = ["oltp_write_only", "oltp_read_write"];
 
-/// Measures both in turns, rumba's first. Every second time the order is reversed, so that the after-effects of a turn
-/// affect both.
-fn in_turns<T>(
-    repeats: usize,
-    own: impl Fn() -> Result<T, Failure>,
-    peer: impl Fn() -> Result<T, Failure>,
-) -> Result<Vec<(T, T)>, Failure> {
-    let mut pairs = Vec::new();
-    for repeat in 0..repeats {
-        pairs.push(if repeat.is_multiple_of(2) {
-            (own()?, peer()?)
-        } else {
-            let peer = peer()?;
-            (own()?, peer)
-        });
-    }
-    Ok(pairs)
-}
-
 /// One database for each program, filled before every test. Otherwise the faster program would have to read more rows
 /// that the previous test inserted and deleted.
 const DATABASES: [&str; 2] = [DATABASE, "peer"];
@@ -54,7 +35,16 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         };
         let own = || turn(&[rumba.as_os_str(), SYSBENCH.as_ref()], DATABASES[0]);
         let peer = || turn(&[SYSBENCH.as_ref()], DATABASES[1]);
-        let pairs = in_turns(TURNS, own, peer)?;
+        let mut pairs = Vec::new();
+        for number in 0..TURNS {
+            // Every second time the order is reversed, so that the after-effects of a turn affect both.
+            pairs.push(if number.is_multiple_of(2) {
+                (own()?, peer()?)
+            } else {
+                let peer = peer()?;
+                (own()?, peer)
+            });
+        }
         // Each ratio is of neighbours in time.
         let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
         let rate = over(&|(own, peer)| own.queries_per_s / peer.queries_per_s);
@@ -77,22 +67,4 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         });
     }
     Ok(lines)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::RefCell;
-
-    use super::*;
-
-    #[test]
-    fn each_second_time_the_other_is_measured_first() {
-        let order = RefCell::new(String::new());
-        let turn = |who: char| {
-            order.borrow_mut().push(who);
-            Ok(who)
-        };
-        let pairs = in_turns(7, || turn('o'), || turn('p')).unwrap();
-        assert_eq!((pairs, order.into_inner().as_str()), (vec![('o', 'p'); 7], "oppooppooppoop"));
-    }
 }

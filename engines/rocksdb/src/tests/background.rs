@@ -34,25 +34,6 @@ fn settle_leaves_no_memtable_no_l0_and_no_pending_work() {
     assert_eq!(get(&mut *session, NODE, &(ROWS - 1).to_be_bytes()).unwrap().len(), 100);
 }
 
-/// A TransactionDB keeps flushed memtables for snapshot validation, which no session here needs. That memory is outside
-/// all settings of the experiment.
-#[test]
-fn flushed_memtables_are_not_kept_in_memory() {
-    let held = |settings: EngineConfig| {
-        let lab = open(&settings);
-        let mut session = lab.session();
-        load(&mut *session, NODE, 0..ROWS);
-        lab.instance.drain().unwrap();
-        // The first write after a flush notices that memtables can be trimmed, the next one trims.
-        put(&mut *session, NODE, b"a", b"1");
-        put(&mut *session, NODE, b"a", b"2");
-        gauge(&lab.instance.counters(), "size_all_mem_tables_bytes")
-    };
-    let memtable = (1 << 20) as f64;
-    assert!(held(config_with([("max_write_buffer_size_to_maintain", Value::Int(4 << 20))])) > memtable);
-    assert!(held(config()) < memtable / 16.0);
-}
-
 /// A drain always emptied L0, so a compaction that steady operation runs for four files was counted for one.
 #[test]
 fn drain_compacts_level_0_from_its_trigger_on_and_not_below() {
@@ -136,22 +117,6 @@ fn l0_is_left_alone_where_compaction_is_switched_off() {
         lab.instance.drain().unwrap();
     }
     assert_eq!(gauge(&lab.instance.debt(), "l0_files"), 6.0);
-}
-
-#[test]
-fn compressed_files_are_smaller() {
-    /// A part of the other tests' rows is enough to compare bytes.
-    const ROWS: u64 = 20_000;
-    let mut sizes = BTreeMap::new();
-    for &compression in RocksDb.info().compressions {
-        let config = EngineConfig { compression: Some(compression.into()), ..config() };
-        let lab = open(&config);
-        load(&mut *lab.session(), NODE, 0..ROWS);
-        lab.instance.settle().unwrap();
-        sizes.insert(compression, bytes(lab.dir.path(), is_table));
-    }
-    assert!(sizes["zstd"] * 10 < sizes["none"] * 7, "{sizes:?}");
-    assert!(sizes.values().all(|size| *size <= sizes["none"]), "{sizes:?}");
 }
 
 #[test]

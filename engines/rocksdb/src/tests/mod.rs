@@ -69,18 +69,3 @@ fn load(session: &mut dyn KvSession, space: usize, rows: std::ops::Range<u64>) {
 fn gauge(gauges: &[Gauge], name: &str) -> f64 {
     gauges.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no gauge {name} in {gauges:?}")).value
 }
-
-/// The size in bytes of a directory's files for which `which` holds, by name.
-fn bytes(dir: &Path, which: impl Fn(&Path) -> bool) -> u64 {
-    std::fs::read_dir(dir)
-        .unwrap()
-        .filter_map(|file| {
-            let file = file.ok()?;
-            which(&file.path()).then(|| file.metadata().map(|metadata| metadata.len()).unwrap_or(0))
-        })
-        .sum()
-}
-
-fn is_table(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "sst")
-}
