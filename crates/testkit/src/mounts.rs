@@ -29,7 +29,7 @@ impl Tmpfs {
     pub fn at(point: &Path, options: &str) -> Self {
         make_directory(point);
         let words = ["-t", "tmpfs", "-o", options, "rumba-test"].map(OsStr::new);
-        Self(Mounted::with(&words, point).unwrap_or_else(|error| panic!("{error}")))
+        Self(Mounted::with(&words, point))
     }
 
     /// The mount point.
@@ -69,7 +69,7 @@ impl LoopDevice {
         run("mkfs.ext4", &words, &image).unwrap_or_else(|error| panic!("{error}"));
         let words = ["-t", "ext4", "-o", mount].map(OsStr::new);
         let words: Vec<&OsStr> = words.into_iter().chain([image.as_os_str()]).collect();
-        Self(Mounted::with(&words, point).unwrap_or_else(|error| panic!("{error}")))
+        Self(Mounted::with(&words, point))
     }
 
     /// The mount point.
@@ -110,9 +110,9 @@ struct Mounted {
 }
 
 impl Mounted {
-    fn with(words: &[&OsStr], point: &Path) -> Result<Self, String> {
-        run("mount", words, point)?;
-        Ok(Self { point: point.to_owned(), dir: None })
+    fn with(words: &[&OsStr], point: &Path) -> Self {
+        run("mount", words, point).unwrap_or_else(|error| panic!("{error}"));
+        Self { point: point.to_owned(), dir: None }
     }
 }
 

@@ -72,6 +72,13 @@ impl Text {
     }
 }
 
+/// Whether a word occurs alone, and not within a longer one of letters, digits and these characters.
+fn has_word(text: &str, word: &str, more: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || more.contains(c);
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
+}
+
 /// Checks every text file below the root.
 ///
 /// # Errors

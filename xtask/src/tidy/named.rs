@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Finding, Text};
+use super::{Finding, Text, has_word};
 
 /// Directories whose files must be named, in addition to sources.
 const NAMED_THERE: [&str; 5] = ["docs", "experiments", "scripts", "web", "engines/mysql/profiles"];
@@ -92,15 +92,8 @@ fn is_named(path: &Path, files: &[Text]) -> bool {
     let is_called = path.starts_with("experiments") || path.starts_with("docs/experiments");
     let imported = format!("/{}\"", stem(path));
     files.iter().filter(|file| file.path != path).any(|file| {
-        has_word(&file.content, name(path))
+        has_word(&file.content, name(path), "_-")
             || (path.starts_with("web") && file.content.contains(&imported))
-            || (is_called && has_word(&file.content, stem(path)))
+            || (is_called && has_word(&file.content, stem(path), "_-"))
     })
-}
-
-/// Whether a name occurs alone, and not within a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    text.match_indices(word)
-        .any(|(at, _)| !text[..at].ends_with(part_of_name) && !text[at + word.len()..].starts_with(part_of_name))
 }

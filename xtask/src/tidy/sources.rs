@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Finding, Text};
+use super::{Finding, Text, has_word};
 
 /// A file that is longer holds more than one thing.
 const MOST_LINES: usize = 600;
@@ -21,7 +21,7 @@ pub fn check(file: &Text) -> Vec<Finding> {
         file.finding(MOST_LINES + 1, format!("{lines} lines; at most {MOST_LINES}: move a part to its own file"))
     });
     let unfinished = file.content.lines().enumerate().filter_map(|(index, line)| {
-        let word = UNFINISHED.into_iter().find(|&word| has_word(line, word))?;
+        let word = UNFINISHED.into_iter().find(|&word| has_word(line, word, "_"))?;
         Some(file.finding(index + 1, format!("{word}: finish it, or write down what is missing as a limit")))
     });
     too_long.into_iter().chain(unfinished).collect()
@@ -63,12 +63,4 @@ fn is_source(file: &Text) -> bool {
         || file.path.starts_with("scripts")
         || file.path.starts_with(".ci")
         || file.path.ends_with("Makefile")
-}
-
-/// Whether a word occurs in a line alone, and not within another.
-fn has_word(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
-        !line[..at].ends_with(part_of_word) && !line[at + word.len()..].starts_with(part_of_word)
-    })
 }
