@@ -173,17 +173,4 @@ mod tests {
             assert_eq!(control.was_restarted(), is_another);
         }
     }
-
-    #[test]
-    fn what_lies_deep_is_found_by_its_names() {
-        let status = DocumentBuf::of(|of| {
-            of.document("wiredTiger", |of| of.document("cache", |of| of.int("bytes read into cache", 7)));
-            of.document("storageEngine", |of| of.text("name", "wiredTiger"));
-        });
-        let path = ["wiredTiger", "cache", "bytes read into cache"];
-        assert_eq!(within(status.get(), &path), Some(Value::Int(7)));
-        assert_eq!(within(status.get(), &path[1..]), None);
-        assert_eq!(text_within(status.get(), &["storageEngine", "name"]).as_deref(), Some("wiredTiger"));
-        assert_eq!(text_within(status.get(), &["storageEngine", "name", "x"]), None);
-    }
 }

@@ -173,12 +173,4 @@ mod tests {
             library.validate(call_of(info.name).name(), &config).unwrap_or_else(|why| panic!("{config}: {why}"));
         }
     }
-
-    #[test]
-    fn no_name_is_listed_twice() {
-        let mut names: Vec<_> = SETTINGS.iter().map(|info| info.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), SETTINGS.len());
-    }
 }

@@ -138,14 +138,54 @@ fn generic_crate_code_names_no_engine_or_workload() {
 }
 
 #[test]
-fn a_crate_outside_the_rooms_is_found() {
-    let found = findings(&[("tools/x/Cargo.toml", &manifest("x", ""))]);
-    assert_eq!(
-        found,
-        [
-            "tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, protocols/, tests/, workloads/, rumba or xtask"
-        ]
-    );
+fn a_file_alone_is_refused_at_its_line_or_passed_over() {
+    let no_room = manifest("x", "");
+    let known = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+    let mirror = format!("{known}source = \"registry+https://mirror.example/index\"\n");
+    let unfinished = concat!("// TO", "DO");
+    let cases: [(&str, &str, &[&str]); 15] = [
+        (
+            "tools/x/Cargo.toml",
+            &no_room,
+            &["tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, "],
+        ),
+        (
+            "engines/lmdb/tests/full.rs",
+            "fn a() {\n    println!(\"skipped: no root\");\n}\n",
+            &["engines/lmdb/tests/full.rs:2: a test that returns is counted as passed"],
+        ),
+        ("a.rs", "#[test]\n#[ignore]\nfn a() {}\n", &["a.rs:"]),
+        ("a.rs", "#[ignore = \"slow\"]\n", &["a.rs:"]),
+        ("a.rs", "#[ignore = \"run by the test above\"]\n", &[]),
+        ("crates/engine-api/src/lib.rs", "//! Words.\n#![deny(missing_docs)]\n", &[]),
+        (
+            "crates/engine-api/src/lib.rs",
+            "//! Words.\n// #![deny(missing_docs)]\n",
+            &["crates/engine-api/src/lib.rs:1: lacks #![deny(missing_docs)]"],
+        ),
+        // Traces of a machine.
+        (
+            "web/package-lock.json",
+            concat!("\"resolved\": \"https://registry.", "npmjs.org/uplot.tgz\""),
+            &["web/package-lock.json:"],
+        ),
+        ("a.md", concat!("run `", "/wo", "rk/main/x`"), &["a.md:"]),
+        ("a.md", concat!("see docs", "/wo", "rk/x and $DIR", "/wo", "rk/x"), &[]),
+        ("Cargo.lock", known, &[]),
+        ("Cargo.lock", &mirror, &["Cargo.lock:2: locks a crate to another registry than crates.io"]),
+        // Made files.
+        ("target/a.rs", unfinished, &[]),
+        ("web/node_modules/b.js", unfinished, &[]),
+        ("results/c.sh", unfinished, &[]),
+    ];
+    for (path, text, expected) in cases {
+        let found = findings(&[(path, text)]);
+        let is_expected = found.iter().zip(expected).all(|(found, start)| found.starts_with(start));
+        assert!(found.len() == expected.len() && is_expected, "{path}: {text}: {found:?}");
+    }
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("picture.rs"), [0xff, 0xfe, 0]).unwrap();
+    assert_eq!(check(root.path()).unwrap().files, 0, "it is no text");
 }
 
 #[test]
@@ -175,28 +215,6 @@ fn unfinished_words_are_found_in_sources() {
 }
 
 #[test]
-fn a_test_that_skips_itself_is_found() {
-    let reported = findings(&[("engines/lmdb/tests/full.rs", "fn a() {\n    println!(\"skipped: no root\");\n}\n")]);
-    assert_eq!(reported.len(), 1, "{reported:?}");
-    assert!(
-        reported[0].starts_with("engines/lmdb/tests/full.rs:2: a test that returns is counted as passed"),
-        "{reported:?}"
-    );
-    let reported = findings(&[("a.rs", "#[test]\n#[ignore]\nfn a() {}\n"), ("b.rs", "#[ignore = \"slow\"]\n")]);
-    assert_eq!(reported.len(), 2, "{reported:?}");
-    assert_eq!(findings(&[("a.rs", "#[ignore = \"run by the test above\"]\n")]), [""; 0]);
-}
-
-#[test]
-fn core_without_its_attribute_is_found() {
-    assert_eq!(findings(&[("crates/engine-api/src/lib.rs", "//! Words.\n#![deny(missing_docs)]\n")]), [""; 0]);
-    assert_eq!(
-        findings(&[("crates/engine-api/src/lib.rs", "//! Words.\n// #![deny(missing_docs)]\n")]),
-        ["crates/engine-api/src/lib.rs:1: lacks #![deny(missing_docs)]"]
-    );
-}
-
-#[test]
 fn dead_links_are_found_in_documents() {
     let text = "See [a](docs/a.md#part), [b](docs/b.md), ![c](c.png),\n[out](../x), [root](/etc/x)\n\n\
                 ```\n[code](nowhere)\n```\n[web](https://example.org/x) [part](#part)\n[ref]: docs/none.md\n[ref]\n";
@@ -214,37 +232,6 @@ fn dead_links_are_found_in_documents() {
             "docs/a.md:1: the link b.md leads nowhere",
         ]
     );
-}
-
-#[test]
-fn traces_of_a_machine_are_found_in_any_text() {
-    let host = concat!("\"resolved\": \"https://registry.", "npmjs.org/uplot.tgz\"");
-    let path = concat!("run `", "/wo", "rk/main/x`");
-    assert_eq!(findings(&[("web/package-lock.json", host)]).len(), 1);
-    assert_eq!(findings(&[("a.md", path)]).len(), 1);
-    assert_eq!(findings(&[("a.md", concat!("see docs", "/wo", "rk/x and $DIR", "/wo", "rk/x"))]).len(), 0);
-}
-
-#[test]
-fn a_lock_file_names_crates_io_and_no_mirror() {
-    let line = |source: &str| format!("source = \"{source}\"\n");
-    let known = line("registry+https://github.com/rust-lang/crates.io-index");
-    assert_eq!(findings(&[("Cargo.lock", &known)]), [""; 0]);
-    let mirror = known + &line("registry+https://mirror.example/index");
-    assert_eq!(
-        findings(&[("Cargo.lock", &mirror)]),
-        ["Cargo.lock:2: locks a crate to another registry than crates.io"]
-    );
-}
-
-#[test]
-fn what_is_made_and_what_is_no_text_is_passed_over() {
-    let unfinished = concat!("// TO", "DO");
-    let made = [("target/a.rs", unfinished), ("web/node_modules/b.js", unfinished), ("results/c.sh", unfinished)];
-    assert_eq!(findings(&made), [""; 0]);
-    let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("picture.rs"), [0xff, 0xfe, 0]).unwrap();
-    assert_eq!(check(root.path()).unwrap().files, 0);
 }
 
 #[test]
