@@ -65,23 +65,6 @@ fn results_that_are_removed_are_missed_and_nothing_else_is_left() {
 }
 
 #[test]
-fn a_damaged_marker_hides_no_data_from_doctor() {
-    holds("kill -9 of rumba, and a damaged marker", Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
-}
-
-#[test]
-#[needs(LoopDevice)]
-fn what_another_user_has_planted_leads_root_nowhere() {
-    for name in ["another user's marker, naming a directory of root's", "another user's link where data goes"] {
-        holds(name, Moment::Before, Engine::Null, Limit::None, Again::Run);
-    }
-    let volume = "another user's volume, naming a file of root's";
-    holds(volume, Moment::Before, Engine::Null, Limit::Storage, Again::Run);
-    let ledger = "another user's link where the ledger goes, without HOME";
-    holds(ledger, Moment::Before, Engine::Null, Limit::None, Again::Run);
-}
-
-#[test]
 #[needs(MariaDb)]
 fn a_restart_of_an_existing_server_costs_what_it_cut_off() {
     holds("an existing server is restarted (TERM)", Moment::Loops, Engine::Existing, Limit::None, Again::Run);
@@ -97,5 +80,4 @@ fn a_kill_while_an_existing_server_is_drained_alters_nothing() {
         Limit::None,
         Again::DoctorThenRun,
     );
-    holds("kill -9 of rumba over an existing server", Moment::Settle, Engine::Existing, Limit::None, Again::Run);
 }

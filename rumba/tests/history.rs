@@ -99,11 +99,3 @@ fn run_prints_in_every_format_and_two_runs_form_a_history() {
     let table = printed(&["history", "kept/b", "kept/a"]);
     assert!(table.starts_with("2 runs\n") && table.contains("null, 2 clients, loops: ops_per_s"), "{table}");
 }
-
-#[test]
-fn a_directory_without_results_is_refused_by_its_name() {
-    let place = TestDir::new();
-    let output = place.rumba(&["history", "nothing"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).contains("nothing has no results"), "{}", text(&output));
-}

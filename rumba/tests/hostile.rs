@@ -116,26 +116,6 @@ fn a_ledger_among_temporary_files_is_private() {
 }
 
 #[test]
-#[needs(Root)]
-fn root_puts_no_data_where_everybody_may_change_it() {
-    let place = TestDir::new();
-    let shared = place.path("shared");
-    fs::create_dir(&shared).unwrap();
-    for (mode, code) in [(0o777, 2), (0o1777, 0)] {
-        set_mode(&shared, mode);
-        let output = place.short_run("null", &["--set", "data_dir=shared"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "mode {mode:o}: {}", text(&output));
-        if code != 0 {
-            for words in [shared.to_str().unwrap(), "mode 0777", "chmod go-w", "--set data_dir=DIR"] {
-                assert!(says(&output, words), "{words}: {}", text(&output));
-            }
-        }
-        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "mode {mode:o}");
-    }
-    assert!(place.is_clean());
-}
-
-#[test]
 fn every_termination_signal_keeps_results_and_leaves_nothing() {
     // Guards against data left by signals: SIGQUIT (Ctrl-\ on a terminal) and others once ended rumba immediately, and
     // the data stayed.
@@ -189,20 +169,6 @@ fn endless_experiment_source_is_refused_also_on_stdin() {
     child.stdin.take().unwrap().write_all(EXPERIMENT.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success() && says(&output, "small: 1 trial"), "{}", text(&output));
-}
-
-#[test]
-fn dry_run_refuses_an_impossible_directory_name() {
-    let place = TestDir::new();
-    let with = |name: &str| EXPERIMENT.replace("name = \"null\"", &format!("name = \"{name}\"\nuse = \"null\""));
-    fs::write(place.path("long.toml"), with(&"x".repeat(5000))).unwrap();
-    for more in [&["--dry-run"][..], &[]] {
-        let output = ended(2, place.rumba(&["run", "long.toml", "--out", "out"]).args(more));
-        assert!(says(&output, "long.toml:5:8") && says(&output, "has 5000 characters"), "{}", text(&output));
-    }
-    fs::write(place.path("longest.toml"), with(&"x".repeat(200))).unwrap();
-    ended(0, place.rumba(&["run", "longest.toml", "--quiet", "--out", "out"]));
-    assert!(place.is_clean());
 }
 
 #[test]

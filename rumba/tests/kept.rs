@@ -132,36 +132,6 @@ fn repeats_start_from_a_load_that_was_aged_once() {
     assert!(reported.contains("age") && place.is_clean(), "{reported}");
 }
 
-#[test]
-fn every_client_count_starts_from_a_copy_of_one_load() {
-    let place = TestDir::new();
-    let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb,sqlite", "--out", "out"]);
-    set(
-        &mut command,
-        ["maxid1=2000", "clients=[1,2,4]", CALM, "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"],
-    );
-    ended(0, &mut command);
-    let report = place.report();
-    for engine in ["rocksdb", "sqlite"] {
-        let trials = report["trials"].as_array().unwrap().iter().filter(|trial| trial["engine"] == engine);
-        let (loads, rungs): (Vec<&Value>, Vec<&Value>) = trials.partition(|trial| trial["part"] == "load");
-        let [load] = loads[..] else { panic!("{engine}: {} loads", loads.len()) };
-        assert_eq!(rungs.iter().map(|rung| &rung["clients"]).collect::<Vec<_>>(), [1, 2, 4], "{engine}");
-        let begun = |trial: &Value| phase(trial, "settle").unwrap()["logical_bytes"].as_f64().unwrap();
-        for rung in rungs {
-            assert_eq!((&rung["status"], &rung["loaded_by"]), (&"done".into(), &load["number"]), "{engine}");
-            assert!(phase(rung, "load").is_none() && is_verified(rung), "{engine}");
-            // No copy of a later rung has the writes of an earlier one.
-            assert_eq!(begun(rung), begun(load), "{engine}");
-        }
-    }
-    let rows = report["summary"]["rows"].as_array().unwrap();
-    let loads: Vec<_> = rows.iter().map(|row| (&row["clients"], &row["loads"], &row["load"]["trials"])).collect();
-    assert_eq!(loads.len(), 6);
-    assert!(loads.iter().all(|(_, loads, trials)| **loads == 1 && trials.as_array().unwrap().len() == 1), "{loads:?}");
-    assert!(place.is_clean());
-}
-
 /// The starts of each load give one figure. A load is made for each repeat, and removed before the next one.
 #[test]
 fn every_repeat_has_its_own_load_and_pools_its_starts() {
@@ -192,28 +162,6 @@ fn every_repeat_has_its_own_load_and_pools_its_starts() {
     assert!(place.is_clean());
 }
 
-/// A killed run of four loads continues in its current repeat.
-#[test]
-fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
-    let place = TestDir::new();
-    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "out"]);
-    for set in ["maxid1=2000", "clients=[1,2]", CALM, "load_clients=2", "warmup=0s", "loops=1", "loop=2s", "repeats=2"]
-    {
-        command.args(["--set", set]);
-    }
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    await_loop(&place, &mut run, "006-lmdb-c2-r2");
-    assert!(!place.path("out/data/001-lmdb-load").exists(), "the first repeat's load is gone");
-    kill_with_its_trial(&mut run);
-    assert!(resumed(&place, &[]).contains("trial 4 need not load again"));
-    let report = place.report();
-    let names =
-        ["001-lmdb-load", "002-lmdb-c1-r1", "003-lmdb-c2-r1", "004-lmdb-load2", "005-lmdb-c1-r2", "006-lmdb-c2-r2"];
-    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
-    assert!(report["summary"]["rows"].as_array().unwrap().iter().all(|row| row["loads"] == 2));
-    assert!(place.is_clean());
-}
-
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
@@ -236,31 +184,13 @@ fn await_loop(place: &TestDir, run: &mut Child, trial: &str) {
     }
 }
 
-/// The largest file kept from a load.
-fn kept_file(place: &TestDir) -> std::path::PathBuf {
-    let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
-    files.map(|file| file.path()).max_by_key(|file| file.metadata().unwrap().len()).unwrap()
-}
-
-/// The second repeat has loaded its own data, and reports it.
-fn assert_loaded_again(place: &TestDir) {
-    let report = place.report();
-    let (first, second) = (&report["trials"][1], &report["trials"][2]);
-    assert_eq!((&first["part"], &second["part"]), (&"run".into(), &"whole".into()));
-    assert!(is_verified(first) && is_verified(second));
-    assert!(phase(second, "load").is_some() && second["loaded_by"].is_null());
-    assert!(second["warnings"].to_string().contains("loaded-again"), "{}", second["warnings"]);
-    let row = &report["summary"]["rows"][0];
-    assert_eq!((&row["loads"], &row["run"]["repeats"]), (&1.into(), &serde_json::json!([1])));
-    assert_eq!(row["left_out"][0]["reason"], "it loaded for itself, and the others started from a copy");
-    assert!(place.is_clean());
-}
-
 #[test]
 fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=3", "loop=3s"]);
-    let file = std::fs::OpenOptions::new().write(true).open(kept_file(&place)).unwrap();
+    let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
+    let largest = files.map(|file| file.path()).max_by_key(|file| file.metadata().unwrap().len()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(largest).unwrap();
     file.write_all_at(b"not what was kept", 4096).unwrap();
     assert!(run.wait().unwrap().success());
     let trials = place.report()["trials"].as_array().unwrap().clone();
@@ -307,16 +237,15 @@ fn a_copy_that_does_not_open_is_loaded_again() {
     assert!(reported.contains("\"next_node\""), "{reported}");
     std::fs::write(&note, reported.replace("\"next_node\"", "\"another\"")).unwrap();
     resumed(&place, &[]);
-    assert_loaded_again(&place);
-}
-
-#[test]
-fn after_a_kill_the_doctor_leaves_nothing_of_what_was_kept() {
-    let place = TestDir::new();
-    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
-    kill_with_its_trial(&mut run);
-    assert!(place.path("out/data/001-rocksdb-load/data").is_dir(), "what was kept was left behind");
-    ended(0, place.rumba(&["doctor", "--clean"]));
+    let report = place.report();
+    let (first, second) = (&report["trials"][1], &report["trials"][2]);
+    assert_eq!((&first["part"], &second["part"]), (&"run".into(), &"whole".into()));
+    assert!(is_verified(first) && is_verified(second));
+    assert!(phase(second, "load").is_some() && second["loaded_by"].is_null());
+    assert!(second["warnings"].to_string().contains("loaded-again"), "{}", second["warnings"]);
+    let row = &report["summary"]["rows"][0];
+    assert_eq!((&row["loads"], &row["run"]["repeats"]), (&1.into(), &serde_json::json!([1])));
+    assert_eq!(row["left_out"][0]["reason"], "it loaded for itself, and the others started from a copy");
     assert!(place.is_clean());
 }
 
@@ -412,36 +341,6 @@ fn goes_on_after(end: fn(&mut Child)) {
     assert!(report["conditions"]["resumed"].is_string());
     assert!(place.is_clean());
     assert!(resumed(&place, &[]).contains("all trials have been run"));
-}
-
-#[test]
-fn resume_loads_again_and_warns_of_repeats_from_two_loads() {
-    let place = TestDir::new();
-    let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
-    kill("-INT", run.id());
-    assert_eq!(run.wait().unwrap().code(), Some(130));
-    assert!(place.rumba(&["doctor", "--clean"]).output().unwrap().status.success());
-    assert!(place.is_clean(), "an interrupt leaves only the load");
-    resumed(&place, &[]);
-    let report = place.report();
-    let names = ["001-rocksdb-load", "002-rocksdb-c2-r1", "003-rocksdb-c2-r2", "004-rocksdb-load2"];
-    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
-    assert_eq!((&report["trials"][1]["loaded_by"], &report["trials"][2]["loaded_by"]), (&1.into(), &4.into()));
-    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
-    assert!(place.is_clean());
-}
-
-#[test]
-fn a_run_does_not_go_on_with_another_experiment() {
-    let place = TestDir::new();
-    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
-    kill("-INT", run.id());
-    run.wait().unwrap();
-    let file = place.path("out/experiment.toml");
-    let toml = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, toml.replace("2000", "3000")).unwrap();
-    let output = ended(2, place.rumba(&["run", "--resume", "out"]));
-    assert!(text(&output).contains("no longer plans"), "{}", text(&output));
 }
 
 #[test]
@@ -547,29 +446,11 @@ fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
 }
 
 #[test]
-fn data_of_tpcc_is_aged_and_its_consistency_holds_afterwards() {
-    let small = ["warehouses=1", "customers=30", "items=200"];
-    for engine in ["sqlite", "rocksdb"] {
-        assert_ages(engine, "tpcc", &small, "new_order");
-    }
-}
-
-#[test]
-fn data_of_ycsb_is_aged_alone_and_by_a_test_of_a_suite() {
-    assert_ages("sqlite", "ycsb", &["recordcount=2000", "profile=a"], "update");
-    assert_ages("rocksdb", "ycsb", &["recordcount=2000", "profile=d"], "insert");
+fn data_of_other_workloads_is_aged_alone_and_by_a_test_of_a_suite() {
+    assert_ages("sqlite", "tpcc", &["warehouses=1", "customers=30", "items=200"], "new_order");
     assert_ages("rocksdb", "ycsb", &["recordcount=2000", "profiles=\"c,d\"", "age_by=d"], "insert");
-}
-
-#[test]
-fn data_of_sysbench_is_aged_alone_and_by_a_test_of_a_suite() {
     let tables = "options=\"--tables=2 --table-size=500\"";
-    assert_ages("sqlite", "sysbench", &["script=oltp_write_only", "tables=2", "table_size=500"], "event");
     assert_ages("sqlite", "sysbench", &[tables, "suite=\"point-pk,insert\"", "age_by=insert"], "event");
-}
-
-#[test]
-fn a_suite_says_which_of_its_tests_ages_its_data() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", "sqlite", "--dry-run"]);
     set(&mut command, ["recordcount=2000", "profiles=\"c,d\"", "age=1s"]);

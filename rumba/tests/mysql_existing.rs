@@ -125,23 +125,6 @@ fn schema_with_foreign_marker_table_is_refused_unchanged() {
 
 #[test]
 #[needs(MariaDb)]
-fn nonempty_foreign_schema_is_refused_and_unchanged() {
-    let place = TestDir::new();
-    let server = Existing::start(&[]);
-    server.fetch("CREATE DATABASE thesis");
-    server.fetch("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
-    let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
-    refused(&place, &output, &["thesis is not empty", "chapters", "name a schema in the DSN that is empty"]);
-    assert_eq!(server.fetch("SELECT text FROM thesis.chapters"), ["irreplaceable"]);
-    // Views and routines count as foreign objects as well.
-    server.fetch("CREATE DATABASE routines");
-    server.fetch("CREATE FUNCTION routines.answer() RETURNS INT RETURN 42");
-    let output = server.run(&place, "innodb", "routines", "", PASSWORD);
-    refused(&place, &output, &["routines is not empty", "answer"]);
-}
-
-#[test]
-#[needs(MariaDb)]
 fn setting_unlike_the_existing_server_shows_both_values() {
     let place = TestDir::new();
     let server = Existing::start(&[]);

@@ -136,31 +136,8 @@ fn hold_over_a_restart(way: &[&str]) {
     survived_a_lost_server(&place.report()["trials"][0], &way.join(" "));
 }
 
-#[test]
-#[needs(MariaDb)]
-fn server_restart_without_reconnect_fails_with_remedy() {
-    let place = TestDir::new();
-    let mut server = Existing::start(&[]);
-    let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
-    await_phase(&place, &mut run, "loop 1");
-    server.restart();
-    assert_eq!(run.wait().unwrap().code(), Some(1));
-    let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    let address = format!("the connection to {} was lost: ", server.socket.display());
-    assert!(
-        cause.contains(&address) && cause.contains("on_lost = \\\"reconnect\\\" goes on after its restart"),
-        "{cause}"
-    );
-}
-
 fn words(output: &Output) -> String {
     text(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
-}
-
-/// The number in "or set NUMBER or fewer".
-fn number_that_works(words: &str) -> u32 {
-    let (_, rest) = words.split_once("or set ").unwrap_or_else(|| panic!("no number: {words}"));
-    rest.split_once(' ').unwrap().0.parse().unwrap()
 }
 
 /// Guards against a late failure: the load once completed, and then a client got "Too many connections".
@@ -180,26 +157,10 @@ fn clients_above_server_limit_are_refused_before_the_load() {
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("--set clients=30") && words.contains("max_connections is 20"), "{words}");
     assert!(!place.path("out").exists(), "nothing was created");
-    assert_eq!(number_that_works(&words), 18, "one is another's, and one is for rumba's own session: {words}");
+    assert!(words.contains("or set 18 or fewer"), "one is another's, and one is for rumba's own session: {words}");
     let output = run(18);
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(place.report()["trials"][0]["status"], "done");
-}
-
-/// Servers that rumba starts have room for as many clients as the profile sets.
-#[test]
-#[needs(MariaDb)]
-fn clients_above_configured_limit_are_refused_early() {
-    let place = TestDir::new();
-    let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=2,10"]).output();
-    let output = output.unwrap();
-    let words = words(&output);
-    assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(words.contains("raise the engine's setting max_connections, or set 9 or fewer"), "{words}");
-    assert!(!place.path("out").exists(), "nothing was created");
-    let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=9"]).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{}", text(&output));
 }
 
 #[test]
@@ -213,8 +174,7 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
         let mut command = place.short_run("innodb", &["--set", &server.dsn_of("lab", "lab", more)]);
         command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap()
     };
-    let run = || run_with("");
-    let output = run();
+    let output = run_with("");
     let words = words(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("the user lacks privileges that settle and drain need"), "{words}");
@@ -227,29 +187,4 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     assert_eq!(trial["status"], "done");
     let unpaid = trial["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == "debt-unpaid").unwrap();
     assert!(unpaid["message"].to_string().contains("`flush=no`"), "{unpaid}");
-    std::fs::remove_dir_all(place.path("out")).unwrap();
-    server.fetch("GRANT RELOAD, PROCESS ON *.* TO lab@localhost");
-    let output = run();
-    assert!(output.status.success(), "{}", text(&output));
-    let trial = &place.report()["trials"][0];
-    assert_eq!(trial["status"], "done");
-    assert!(!trial["warnings"].to_string().contains("flush=no"), "{}", trial["warnings"]);
-}
-
-/// Guards against a crash: the process once died while starting a thread, with "failed to allocate an alternative
-/// stack".
-#[test]
-fn clients_above_host_thread_limit_are_refused() {
-    let place = TestDir::new();
-    let dry = |clients: u32| {
-        let clients = format!("clients={clients}");
-        place.short_run("null", &["--dry-run", "--set", &clients]).output().unwrap()
-    };
-    let output = dry(65_536);
-    let words = words(&output);
-    assert_eq!(output.status.code(), Some(2), "{words}");
-    assert!(words.contains("65536 clients are more than the"), "{words}");
-    let most = number_that_works(&words);
-    // Other processes on the host come and go, and so the number changes.
-    assert!(dry(most - most / 20).status.success());
 }

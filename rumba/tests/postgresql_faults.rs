@@ -65,20 +65,3 @@ fn hold_over_a_crash(statements: &str) {
     run.wait().unwrap();
     survived_a_lost_server(&place.report()["trials"][0], statements);
 }
-
-#[test]
-#[needs(PostgreSql)]
-fn a_crash_ends_a_trial_that_may_not_reconnect() {
-    let place = TestDir::new();
-    let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
-    let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
-    crash_in_the_loop(&place, &server, &mut run);
-    assert_eq!(run.wait().unwrap().code(), Some(1));
-    let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    // The address and the remedy.
-    let address = format!("the connection to 127.0.0.1:{} was lost: ", server.port());
-    assert!(
-        cause.contains(&address) && cause.contains("on_lost = \\\"reconnect\\\" goes on after its restart"),
-        "{cause}"
-    );
-}

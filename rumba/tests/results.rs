@@ -14,7 +14,7 @@ use std::process::{Child, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{CALM, TestDir, ended, kill, phase, set, text};
+use common::{CALM, TestDir, ended, phase, set, text};
 use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 
@@ -47,32 +47,6 @@ fn missing(report: &Value) -> String {
 }
 
 #[test]
-fn runs_of_the_same_second_have_results_of_their_own() {
-    // Guards against shared names: five runs that begin in the same second once had one name. All but one were refused,
-    // or lost their results.
-    let place = TestDir::new();
-    let engines = ["rocksdb", "sqlite", "lmdb", "null", "sqlite"];
-    let runs: Vec<Child> = engines.iter().map(|engine| start_short(&place, engine, &[])).collect();
-    let said: Vec<String> = runs.into_iter().map(|run| text(&wait(run))).collect();
-    let all: Vec<PathBuf> =
-        std::fs::read_dir(place.path("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let mut measured: Vec<String> = all
-        .iter()
-        .map(|results| {
-            let report = report(&place, results);
-            assert_eq!((report["trials"].as_array().unwrap().len(), missing(&report)), (1, "[]".to_owned()));
-            assert!(is_measured(&report["trials"][0]), "{}", report["trials"][0]["failure"]);
-            report["trials"][0]["engine"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    measured.sort();
-    assert_eq!(measured, ["lmdb", "null", "rocksdb", "sqlite", "sqlite"], "{said:?}");
-    let listed = text(&place.rumba(&["report", "results"]).output().unwrap());
-    assert_eq!(listed.matches("  linkbench, 1 trial").count(), 5, "{listed}");
-    assert!(place.is_clean());
-}
-
-#[test]
 fn concurrent_run_into_one_directory_is_refused_by_name() {
     let place = TestDir::new();
     let runs = ["rocksdb", "sqlite"].map(|engine| (engine, start_short(&place, engine, &["--out", "here/out"])));
@@ -84,21 +58,6 @@ fn concurrent_run_into_one_directory_is_refused_by_name() {
     assert_eq!((report["trials"][0]["engine"].as_str(), missing(&report)), (Some(kept[0].0), "[]".to_owned()));
     assert!(is_measured(&report["trials"][0]), "{}", report["trials"][0]["failure"]);
     assert!(place.is_clean());
-}
-
-#[test]
-fn a_run_under_way_keeps_its_directory() {
-    let place = TestDir::new();
-    let first = Run::start(&place, "null", &place.path("out"), &["loops=1", "loop=30s", "repeats=1"]);
-    let second = wait(start_short(&place, "sqlite", &["--out", "out"]));
-    assert_eq!(second.status.code(), Some(2), "{}", text(&second));
-    assert!(text(&second).contains("out is taken: another run"), "{}", text(&second));
-    let resumed = place.rumba(&["run", "--resume", "out"]).output().unwrap();
-    assert_eq!(resumed.status.code(), Some(2), "{}", text(&resumed));
-    assert!(text(&resumed).contains("out is taken: another run"), "{}", text(&resumed));
-    kill("-INT", first.child.id());
-    assert_eq!(first.wait().0.code(), Some(130));
-    assert_eq!(place.report()["trials"][0]["engine"], "null");
 }
 
 /// A run whose results and data are in different directories, and its output.
@@ -297,24 +256,6 @@ fn an_engine_is_looked_at_while_clients_load_and_work() {
         }
     }
     assert!(!file("003-null").exists(), "it keeps nothing: there is nothing to see");
-}
-
-#[test]
-fn one_bad_byte_hides_one_second_and_no_trial() {
-    // Guards against a lost trial: a file that was not valid text made the trial disappear.
-    let place = TestDir::new();
-    place.short_run("sqlite", &["--set", "interval=200ms"]).output().unwrap();
-    let intervals = place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson");
-    let mut bytes = std::fs::read(&intervals).unwrap();
-    let second_line = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    bytes[second_line + 3] = 0xff;
-    std::fs::write(&intervals, bytes).unwrap();
-    let report = place.report();
-    assert!(is_measured(&report["trials"][0]), "{}", report["missing"]);
-    let missing = missing(&report);
-    assert!(missing.contains("001-sqlite-c2-r1: intervals.ndjson line 2 cannot be read; the other "), "{missing}");
-    let tables = place.rumba(&["report", "out"]).output().unwrap();
-    assert!(text(&tables).contains("intervals.ndjson line 2 cannot be read"), "{}", text(&tables));
 }
 
 #[test]

@@ -11,11 +11,10 @@ rumba_testkit::main!();
 mod common;
 
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{TestDir, at_once, children, ended, phase, set, text};
+use common::{TestDir, at_once, children, phase, set};
 use rumba_lab::run::queue::{Queue, seed_of};
-use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
 const RATE: f64 = 800.0;
@@ -38,10 +37,7 @@ struct Stalled {
 
 impl Stalled {
     fn start(more: &[&str]) -> Self {
-        Self::start_in(TestDir::new(), more)
-    }
-
-    fn start_in(place: TestDir, more: &[&str]) -> Self {
+        let place = TestDir::new();
         let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
         set(
             &mut command,
@@ -56,11 +52,6 @@ impl Stalled {
             assert!(self.run.try_wait().unwrap().is_none(), "it ended early: {}", self.place.report());
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    fn stop_for(&mut self, stall: Duration) -> f64 {
-        let server = children(children(self.run.id())[0])[0];
-        common::stop_for(server, stall).0 * 1e3
     }
 
     fn trial(mut self) -> Value {
@@ -82,14 +73,9 @@ fn begun(phase: &Value) -> u64 {
 /// Every scheduled arrival that was due before the end is in the record once.
 fn holds_every_arrival(trial: &Value) {
     let seed = (42u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let kind = trial["conditions"]["queue"].as_str().unwrap();
-    let queues = if kind.starts_with("shared") { 1 } else { CLIENTS };
     let due_before = |seconds: f64| -> u64 {
-        let of_queue = |queue: u64| {
-            let arrivals = Queue::new(RATE / queues as f64, seed_of(seed, queue));
-            arrivals.left_ns().take_while(|due| (*due as f64) < seconds * 1e9).count() as u64
-        };
-        (0..queues).map(of_queue).sum()
+        let arrivals = Queue::new(RATE, seed_of(seed, 0));
+        arrivals.left_ns().take_while(|due| (*due as f64) < seconds * 1e9).count() as u64
     };
     let (warmup, run) = (phase(trial, "warmup").unwrap(), phase(trial, "loop 1").unwrap());
     let seconds = warmup["seconds"].as_f64().unwrap() + run["seconds"].as_f64().unwrap();
@@ -109,7 +95,8 @@ fn response<'a>(run: &'a Value, name: &str) -> &'a Value {
 fn across_the_end(more: &[&str]) -> (Value, f64) {
     let mut stalled = Stalled::start(more);
     stalled.await_second(4);
-    let stall_ms = stalled.stop_for(Duration::from_secs(2));
+    let server = children(children(stalled.run.id())[0])[0];
+    let stall_ms = common::stop_for(server, Duration::from_secs(2)).0 * 1e3;
     (stalled.trial(), stall_ms)
 }
 
@@ -174,109 +161,6 @@ fn work_after_the_last_sample_counts_in_the_next_phase() {
 
 #[test]
 #[needs(MariaDb)]
-fn stall_at_closed_loop_end_is_the_largest_response() {
-    at_once(["driver=threads", "driver=loops"], |driver| {
-        let (trial, stall_ms) = across_the_end(&[driver]);
-        let run = phase(&trial, "loop 1").unwrap();
-        assert_eq!(run["backlog"]["ended"], CLIENTS, "{driver}: each client had one operation at hand");
-        let ops = run["op_types"].as_object().unwrap().values();
-        let late: Vec<&Value> = ops.filter(|op| op["ended_late"].as_u64().is_some()).collect();
-        assert_eq!(late.iter().map(|op| op["ended_late"].as_u64().unwrap()).sum::<u64>(), CLIENTS);
-        for op in late {
-            let max_ms = op["response"]["max_ms"].as_f64().unwrap();
-            assert!((stall_ms - 300.0..stall_ms + 1_000.0).contains(&max_ms), "{driver}: {max_ms} of {stall_ms} ms");
-            assert!(op["service"]["max_ms"].as_f64().unwrap() > stall_ms - 300.0);
-        }
-        assert!(trial["conditions"]["queue"].is_null(), "a closed loop has no queue");
-    });
-}
-
-#[test]
-#[needs(MariaDb)]
-fn stall_inside_open_loop_delays_every_waiting_arrival() {
-    let mut stalled = Stalled::start(&["rate=800", "queue=client"]);
-    stalled.await_second(1);
-    let stall_ms = stalled.stop_for(Duration::from_secs(1));
-    let trial = stalled.trial();
-    holds_every_arrival(&trial);
-    let run = phase(&trial, "loop 1").unwrap();
-    // A fifth of the arrivals waited, uniformly between nothing and the whole stall.
-    let of = |name: &str| response(run, name).as_f64().unwrap();
-    let (p95_ms, p99_ms, max_ms) = (of("p95_ms"), of("p99_ms"), of("max_ms"));
-    assert!((stall_ms - 500.0..stall_ms + 500.0).contains(&p95_ms), "{p95_ms} of {stall_ms} ms");
-    assert!((stall_ms - 300.0..stall_ms + 800.0).contains(&p99_ms) && p95_ms < p99_ms, "{p99_ms} of {stall_ms} ms");
-    assert!((stall_ms - 200.0..stall_ms + 1_000.0).contains(&max_ms), "{max_ms} of {stall_ms} ms");
-    assert_eq!(run["backlog"]["open"].as_u64().unwrap() + run["backlog"]["not_begun"].as_u64().unwrap(), 0);
-    assert!(trial["conditions"]["queue"].as_str().unwrap().starts_with("client"));
-}
-
-#[test]
-#[needs(MariaDb)]
-fn stall_in_closed_loop_is_one_long_response_per_client() {
-    at_once(["driver=threads", "driver=loops"], |driver| {
-        let mut stalled = Stalled::start(&[driver]);
-        stalled.await_second(1);
-        let stall_ms = stalled.stop_for(Duration::from_secs(1));
-        let trial = stalled.trial();
-        let run = phase(&trial, "loop 1").unwrap();
-        let ops: Vec<&Value> = run["op_types"].as_object().unwrap().values().collect();
-        let held = |op: &&&Value| op["response"]["max_ms"].as_f64().unwrap_or(0.0) > stall_ms - 300.0;
-        let held: Vec<&Value> = ops.iter().filter(held).copied().collect();
-        assert!((1..=CLIENTS as usize).contains(&held.len()), "{driver}: {} types waited for it", held.len());
-        for op in &held {
-            let max_ms = op["response"]["max_ms"].as_f64().unwrap();
-            assert!(max_ms < stall_ms + 1_000.0, "{driver}: {max_ms} of {stall_ms} ms");
-        }
-        // Four slow operations among hundreds: no other client had a request meanwhile, so none waited.
-        let requested = response(run, "p99_ms").as_f64().unwrap();
-        assert!(run["ops"].as_u64().unwrap() > 100 * CLIENTS && requested < 0.5 * stall_ms, "{driver}: {requested} ms");
-        assert_eq!(run["backlog"]["open"], 0);
-        assert_eq!(run["ops"].as_u64().unwrap(), ops.iter().map(|op| op["count"].as_u64().unwrap()).sum::<u64>());
-    });
-}
-
-/// A server that is slow at the end because its disk takes no writes is measured. The effect is in the medians, in the
-/// tables and in all conclusions from them.
-#[test]
-#[needs(MariaDb, LoopDevice)]
-fn a_late_tail_reaches_the_median_and_the_tables() {
-    let place = TestDir::new();
-    let disk = LoopDevice::at(&place.path("disk"), 500);
-    let data = format!("data_dir={}", disk.path().join("data").display());
-    let sets = ["rate=800", "cache=16MiB", "durability=sync", &data];
-    let mut stalled = Stalled::start_in(place, &sets);
-    stalled.await_second(4);
-    let frozen = disk.freeze();
-    let begun = Instant::now();
-    std::thread::sleep(Duration::from_secs(2));
-    let stall_ms = begun.elapsed().as_secs_f64() * 1e3;
-    drop(frozen);
-    assert_eq!(stalled.run.wait().unwrap().code(), Some(0), "{}", stalled.place.report());
-    let report = stalled.place.report();
-    let trial = &report["trials"][0];
-    assert_eq!(trial["status"], "done", "{trial}");
-    holds_every_arrival(trial);
-    let run = phase(trial, "loops").unwrap();
-    let p99_ms = response(run, "p99_ms").as_f64().unwrap();
-    let expected_ms = stall_ms - 10.0 * LOOP_S;
-    // Reads continue until each client has a waiting write; then all new ones wait.
-    assert!((expected_ms - 500.0..stall_ms + 2_000.0).contains(&p99_ms), "{p99_ms} of {expected_ms} ms");
-    let row = &report["summary"]["rows"][0]["run"]["op_types"]["get_node"]["response"]["p99_ms"];
-    assert_eq!(row["median"], response(run, "p99_ms").clone(), "{row}");
-    let tables = text(&stalled.place.rumba(&["report", "out"]).output().unwrap());
-    let (_, transactions) = tables.split_once("\nTransactions\n").unwrap();
-    let mut lines = transactions.lines();
-    let heads: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-    // Warning letters precede some of the numbers.
-    let is_number = |cell: &&str| !cell.starts_with(char::is_alphabetic);
-    let cells: Vec<&str> = lines.next().unwrap().split_whitespace().filter(is_number).collect();
-    let at = heads.iter().position(|head| *head == "gn").unwrap();
-    assert_eq!(cells[at], format!("{p99_ms:.0}"), "{tables}");
-    drop(disk);
-}
-
-#[test]
-#[needs(MariaDb)]
 fn arrivals_open_after_backlog_enter_no_percentile() {
     at_once([&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]], |more| {
         let (trial, _) = across_the_end(more);
@@ -302,15 +186,4 @@ fn arrivals_open_after_backlog_enter_no_percentile() {
         assert!(warned, "{}", trial["warnings"]);
         assert_eq!(phase(&trial, "verify").unwrap()["complete"], true);
     });
-}
-
-#[test]
-fn a_run_whose_operations_end_at_once_has_no_backlog_of_its_own() {
-    let place = TestDir::new();
-    ended(0, place.short_run("null", &["--set", "rate=2000"]));
-    let trial = place.report()["trials"][0].clone();
-    assert!(phase(&trial, "backlog").is_none(), "{trial}");
-    let (last, first) = (phase(&trial, "loop 2").unwrap(), phase(&trial, "loop 1").unwrap());
-    assert_eq!(last["backlog"]["open"], 0);
-    assert!(last["backlog"]["longest_wait_ms"]["absent"].is_string() && first["backlog"].is_null());
 }

@@ -21,7 +21,6 @@ use common::{TestDir, ended, phase, set, text};
 use rumba_engine_api::engine::{EngineConfig, Form};
 use rumba_engine_api::setting;
 use rumba_testkit::mounts::{LoopDevice, fill};
-use serde_json::Value;
 
 /// The test of every server in the catalogue. Each has its own tests, so that a missing server shows as skipped.
 macro_rules! tried {
@@ -178,66 +177,15 @@ fn runs_to_a_clean_verify(engine: &str, server: &str, more: &[&str]) {
     assert!(place.is_clean(), "{what}");
 }
 
-/// The value of a setting in a finished trial's record.
-fn in_force(place: &TestDir, trial: &str, name: &str) -> String {
-    let record = std::fs::read(place.path(&format!("out/trials/{trial}/record.json"))).unwrap();
-    let record: Value = serde_json::from_slice(&record).unwrap();
-    let found = find(&record, name).unwrap_or_else(|| panic!("{trial} has no {name}"));
-    found.as_str().unwrap().to_owned()
-}
-
-/// The value of a key, or of a pair that begins with it, at any depth.
-fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(members) => {
-            members.get(name).filter(|found| found.is_string()).or_else(|| members.values().find_map(|v| find(v, name)))
-        }
-        Value::Array(items) if items.len() == 2 && items[0] == name => Some(&items[1]),
-        Value::Array(items) => items.iter().find_map(|item| find(item, name)),
-        _ => None,
-    }
-}
-
-fn experiment(place: &TestDir, engines: &str) -> std::process::Output {
-    let text = format!(
-        "name = \"servers\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nrate = 1000\nload_clients = 2\n\
-         warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\n{engines}"
-    );
-    std::fs::write(place.path("servers.toml"), text).unwrap();
-    place.rumba(&["run", "servers.toml", "--out", "out"]).output().unwrap()
-}
-
-#[test]
-#[needs(Server("mariadb@11.8"))]
-fn a_list_of_page_sizes_makes_a_trial_of_each() {
-    let place = TestDir::new();
-    let server = "mariadb@11.8";
-    let engine = format!(
-        "[[engine]]\nname = \"pages\"\nuse = \"innodb\"\nserver = \"{server}\"\n\
-         settings.innodb_page_size = [\"4k\", \"16k\"]\n"
-    );
-    let output = experiment(&place, &engine);
-    assert!(output.status.success(), "{}", text(&output));
-    for (trial, bytes) in [("001-pages.4k-c2-r1", "4096"), ("002-pages.16k-c2-r1", "16384")] {
-        assert_eq!(in_force(&place, trial, "innodb_page_size"), bytes);
-    }
-}
-
 /// Repeats start from a copy of the load, in a memory group and on a separate volume if the host supports them.
 #[test]
 #[needs(PostgreSql, LoopDevice, MemoryGroup)]
 fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
     let place = TestDir::new();
-    let engine = "[[engine]]\nuse = \"postgresql\"\ncache = \"16MiB\"\nsettings.full_page_writes = [true, false]\n\
-                  [limits]\nmemory = \"192MiB\"\nstorage = { backing = \"file\", size = \"1GiB\" }\n";
-    let text_of = |engines: &str| {
-        format!(
-            "name = \"kept\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nrate = 1000\nload_clients = 2\n\
-             warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\nrepeats = 2\nrepeats_from = \"kept\"\n{engines}"
-        )
-    };
-    std::fs::write(place.path("kept.toml"), text_of(engine)).unwrap();
-    ended(0, place.rumba(&["run", "kept.toml", "--out", "out"]));
+    let mut command = place.short_run("postgresql", &["--set", "storage={ backing = \"file\", size = \"1GiB\" }"]);
+    let sets = ["cache=16MiB", "memory=192MiB", "postgresql.full_page_writes=true,false"];
+    set(&mut command, sets.into_iter().chain(["repeats=2", "repeats_from=kept"]));
+    ended(0, &mut command);
     let report = place.report();
     let trials: Vec<_> = report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").collect();
     assert_eq!(trials.len(), 4);
@@ -268,21 +216,6 @@ fn memory_at_the_end_of_the_loops_includes_every_session() {
     assert!(last > 0.95 * first, "{last} bytes at the end of the last loop, {first} at the end of the one before");
     assert_eq!(memory("loops"), last);
     assert!(place.is_clean());
-}
-
-#[test]
-#[needs(MyRocks, Server("mariadb@10.11"), Server("mariadb@11.8"))]
-fn myrocks_compresses_as_the_published_runs_did() {
-    for server in ["mariadb@10.11", "mariadb@11.8"] {
-        let place = TestDir::new();
-        let engine =
-            format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
-        let output = experiment(&place, &engine);
-        assert!(output.status.success(), "{server}: {}", text(&output));
-        let options = in_force(&place, "001-r-c2-r1", "rocksdb_default_cf_options");
-        let levels = "compression_per_level=kNoCompression:kNoCompression:kNoCompression:kLZ4Compression";
-        assert!(options.contains(levels) && options.contains("bottommost_compression=kZSTD"), "{server}: {options}");
-    }
 }
 
 /// Guards against damaged nodes: gcc vectorized snappy, and what it had compressed could not be read back. Each run starts

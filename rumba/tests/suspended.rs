@@ -174,23 +174,6 @@ fn paused_trial_is_marked_and_reruns_on_resume() {
     assert!(report["summary"]["rows"][0]["run"].is_object());
 }
 
-#[test]
-fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
-    let mut run = Run::start("sqlite", &["age=5s", "loops=2", "loop=2s", CALM]);
-    run.await_seconds("age", 1);
-    let stopped = stop_for(run.trial(), Duration::from_millis(2500));
-    let ended = run.end();
-    assert_eq!((ended.code, &ended.trial()["status"]), (Some(0), &"done".into()), "{}", ended.trial()["warnings"]);
-    let lost_s = ended.suspended_s("age");
-    assert!(is_of(lost_s, stopped), "{lost_s} of {stopped:?} s: its record still has it");
-    assert_eq!(ended.suspended_s("loops"), 0.0);
-    assert!(ended.report["summary"]["rows"][0]["run"].is_object(), "{}", ended.report["summary"]);
-    let warnings = ended.trial()["warnings"].as_array().unwrap();
-    assert!(warnings.iter().any(|warning| warning["code"] == "not-aged"), "a warning reports the effect: {warnings:?}");
-    assert!(warnings.iter().all(|warning| warning["code"] != "suspended"), "{warnings:?}");
-    assert!(ended.place.is_clean());
-}
-
 /// Ctrl-Z followed by `fg`: rumba and its trial stop; a server has its own group and continues.
 fn ctrl_z(engine: &'static str) {
     let mut run = Run::start(engine, &["loops=2", "loop=2s", CALM]);
@@ -212,12 +195,6 @@ fn ctrl_z(engine: &'static str) {
 #[test]
 fn ctrl_z_suspends_the_measurement() {
     ctrl_z("sqlite");
-}
-
-#[test]
-#[needs(MariaDb)]
-fn so_it_does_though_the_server_runs_on() {
-    ctrl_z("innodb");
 }
 
 /// Stops rumba, but not its trial, for all of the loops, whose output exceeds a pipe's capacity.
@@ -250,12 +227,6 @@ fn stopped_parent_blocks_no_trial_and_misses_nothing() {
 
 #[test]
 #[needs(MariaDb)]
-fn nor_does_it_where_a_server_is_measured() {
-    stopped_parent("innodb");
-}
-
-#[test]
-#[needs(MariaDb)]
 fn stopped_server_marks_only_its_loops_and_lengthens_none() {
     // The stall watch does not report so short a stop, and reports none when it is off.
     at_once(["driver=threads", "driver=loops"], |driver| {
@@ -282,19 +253,6 @@ fn stopped_server_marks_only_its_loops_and_lengthens_none() {
         let order: Vec<&str> = phases.into_iter().filter(|name| name.starts_with("loop")).collect();
         assert_eq!(order, ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5", "loops"], "{driver}");
     });
-}
-
-#[test]
-fn a_suspended_load_spoils_the_loads_figures_alone() {
-    let mut run = Run::start("sqlite", &["maxid1=60000", "loops=1", "loop=1s", "interval=100ms", CALM]);
-    run.await_seconds("load", 2);
-    let stopped = stop_for(run.trial(), Duration::from_secs(2));
-    let ended = run.end();
-    assert_eq!((ended.code, &ended.trial()["status"]), (Some(1), &"suspended".into()), "{}", ended.trial());
-    assert!(is_of(ended.suspended_s("load"), stopped), "{} of {stopped:?} s", ended.suspended_s("load"));
-    let row = &ended.report["summary"]["rows"][0];
-    assert!(row["load"].is_null() && row["run"].is_object(), "{row}");
-    assert_eq!(row["suspended"][0]["part"], "load");
 }
 
 #[test]

@@ -94,11 +94,6 @@ impl TestDir {
 
 /// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
 pub fn start_long_run(place: &TestDir, engine: &str, out: &Path, more: &[&str]) -> Child {
-    start_and_await(place, engine, out, more, "loop 1")
-}
-
-/// Starts a run of minutes with results in `out`, and waits until a second of this phase has been reported.
-pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
     let (workload, size) = place.small;
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
     command.arg(out);
@@ -111,7 +106,7 @@ pub fn start_and_await(place: &TestDir, engine: &str, out: &Path, more: &[&str],
     let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
     let intervals = out.join(format!("trials/001-{engine}-c2-r1/intervals.ndjson"));
     // Events decide when that is, not a clock.
-    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains(&format!("\"{phase}\"")) {
+    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
         assert!(child.try_wait().unwrap().is_none(), "{engine} ended early: {}", said.join().unwrap());
         std::thread::sleep(Duration::from_millis(50));
     }
