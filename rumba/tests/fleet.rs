@@ -15,13 +15,9 @@ use std::time::{Duration, Instant};
 
 use common::{TestDir, kill, text};
 use network::{COORDINATOR, Network, in_network};
-use rumba_engine_api::bson::DocumentBuf;
-use rumba_engine_api::engine::{BuildSelector, Engine as _};
-use rumba_engine_mongodb::MongoEngine;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::mariadb::{Installed, MariaDb, PROGRAM};
-use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 use serde_json::Value;
 
 const PASSWORD: &str = "secret-of-the-test";
@@ -155,18 +151,16 @@ fn record(place: &TestDir) -> Value {
 
 /// A workload, and how it runs.
 type Work<'a> = (&'a str, &'a str);
-const LINKBENCH: Work<'_> = ("linkbench]\nmaxid1 = 2000", "clients = 8\nloop = \"1s\"\nrate = 500");
-/// Clients prefer the records that they have inserted.
-const YCSB: Work<'_> = (
-    "ycsb]\nrecordcount = 3000\nprofile = \"d\"\nreadproportion = 0.5\nupdateproportion = 0.3\n\
-     insertproportion = 0.2",
-    "clients = 7\nloop = \"1s\"",
-);
-const OF_SQL: [Work<'_>; 4] = [
+const WORKS: [Work<'_>; 4] = [
     ("sysbench]\nscript = \"oltp_read_write\"\ntables = 3\ntable-size = 1000", "clients = 7\nloop = \"1s\""),
-    LINKBENCH,
+    ("linkbench]\nmaxid1 = 2000", "clients = 8\nloop = \"1s\"\nrate = 500"),
     ("tpcc]\nwarehouses = 2\ncustomers = 100\nitems = 100", "clients = 2\nloop = \"1s\""),
-    YCSB,
+    // Clients prefer the records that they have inserted.
+    (
+        "ycsb]\nrecordcount = 3000\nprofile = \"d\"\nreadproportion = 0.5\nupdateproportion = 0.3\n\
+         insertproportion = 0.2",
+        "clients = 7\nloop = \"1s\"",
+    ),
 ];
 
 /// A user's own script. One loader fills the table, and each client changes its own key.
@@ -233,82 +227,11 @@ fn runs_verified(network: &Network, engine: &str, works: &[Work<'_>]) {
 fn three_hosts_run_workloads_over_mariadb_verified() {
     in_network(|network| {
         let (_server, engine) = mariadb();
-        runs_verified(network, &engine, &OF_SQL);
+        runs_verified(network, &engine, &WORKS);
         let place = TestDir::new();
         std::fs::write(place.path("own.lua"), SCRIPT).unwrap();
         let own = format!("lua]\nscript = \"{}\"", place.path("own.lua").display());
         runs_verified(network, &engine, &[(&own, "clients = 7\nloop = \"1s\"")]);
-    });
-}
-
-#[test]
-#[needs(NetworkNamespaces, PostgreSql)]
-fn three_hosts_run_workloads_over_postgresql_verified() {
-    in_network(|network| {
-        let server = PostgreSql::start(&["listen_addresses=*"], &["host all all 10.77.0.0/24 trust"]);
-        let dsn = format!("postgresql://{SUPERUSER}@10.77.0.1:{}/postgres", server.port());
-        runs_verified(network, &format!("use = \"postgresql\"\nserver = \"{dsn}\""), &OF_SQL);
-    });
-}
-
-/// A `mongod` that the hosts reach, the only one of its replica set. It ends with this value.
-struct MongoDb(Child);
-
-impl Drop for MongoDb {
-    fn drop(&mut self) {
-        let _ = self.0.kill().and_then(|()| self.0.wait());
-    }
-}
-
-impl MongoDb {
-    fn start(place: &TestDir) -> Self {
-        let program = MongoEngine::MONGODB.availability(BuildSelector { server: Some("mongodb@6.0"), library: None });
-        std::fs::create_dir(place.path("mongodb")).unwrap();
-        let mut command = Command::new(program.source);
-        command.args([
-            "--bind_ip",
-            COORDINATOR,
-            "--nounixsocket",
-            "--replSet",
-            "rumba",
-            "--wiredTigerCacheSizeGB=0.25",
-        ]);
-        command.arg("--dbpath").arg(place.path("mongodb")).stdout(Stdio::null());
-        let server = Self(command.spawn().unwrap());
-        let target = Target::anonymous(Address::Tcp { host: COORDINATOR.to_owned(), port: 27017 });
-        let until = Instant::now() + PATIENCE;
-        let connected = |is_ready: fn(&rumba_protocol_mongodb::Admin) -> bool| loop {
-            match rumba_protocol_mongodb::Admin::connect(&target, PATIENCE) {
-                Ok(admin) if is_ready(&admin) => break admin,
-                _ => assert!(Instant::now() < until, "mongod does not serve"),
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        let command = DocumentBuf::of(|of| {
-            of.document("replSetInitiate", |of| {
-                of.text("_id", "rumba");
-                of.array("members", |of| {
-                    of.document(|of| {
-                        of.small("_id", 0);
-                        of.text("host", &format!("{COORDINATOR}:27017"));
-                    });
-                });
-            });
-        });
-        connected(|_| true).run("admin", command.get()).unwrap();
-        connected(|admin| admin.hello().is_writable);
-        server
-    }
-}
-
-#[test]
-#[needs(NetworkNamespaces, Server("mongodb@6.0"))]
-fn three_hosts_run_workloads_over_mongodb_verified() {
-    in_network(|network| {
-        let place = TestDir::new();
-        let _server = MongoDb::start(&place);
-        let engine = format!("use = \"mongodb\"\nserver = \"mongodb://{COORDINATOR}/lab\"");
-        runs_verified(network, &engine, &[LINKBENCH, YCSB]);
     });
 }
 

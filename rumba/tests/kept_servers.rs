@@ -188,6 +188,7 @@ fn what_a_run_has_kept_is_served_from_a_copy_and_is_as_it_was() {
     let again = servers.start(&["out", "--name", "again"]);
     assert_eq!(rows(&again), loaded, "what was done to one copy is in no other");
     servers.stop(&again);
+    assert_serves_by_its_configuration(&kept);
 }
 
 /// Statistics gathered again from each copy would differ between repeats, and would warm caches that must be cold.
@@ -209,16 +210,6 @@ fn a_trial_from_a_copy_gathers_no_statistics_again() {
     servers.stop(&server);
 }
 
-/// Guards against an unusable configuration: a kept one named a deleted file of initial statements, so no server
-/// started from it.
-#[test]
-#[needs(MariaDb, MariaDbClient)]
-fn a_kept_configuration_starts_a_server_as_it_is() {
-    let servers = Servers::new();
-    let kept = run_that_keeps(&servers.0, &[]);
-    assert_serves_by_its_configuration(&kept);
-}
-
 #[test]
 #[needs(MariaDb, MariaDbClient, LoopDevice, StorageRates)]
 fn kept_limited_storage_serves_in_place_and_on_a_volume() {
@@ -232,7 +223,8 @@ fn kept_limited_storage_serves_in_place_and_on_a_volume() {
     servers.stop(&server);
 }
 
-/// Starts MariaDB manually with the kept configuration, and connects with the client's file next to it.
+/// Starts MariaDB manually with the kept configuration, and connects with the client's file next to it. Guards against
+/// an unusable configuration: a kept one named a deleted file of initial statements, so no server started from it.
 fn assert_serves_by_its_configuration(kept: &std::path::Path) {
     let option = |file: &str| format!("--defaults-file={}", kept.join(file).display());
     let mut server = Command::new("/usr/sbin/mariadbd");

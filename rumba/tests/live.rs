@@ -1,18 +1,13 @@
 //! The live page over real runs: which requests are answered, the events and their order, and a stop button that leaves
 //! the same results as Ctrl-C.
 
-#[macro_use(test)]
-extern crate rumba_testkit;
-rumba_testkit::main!();
-
 mod common;
 #[path = "common/served.rs"]
 mod served;
 
 use std::time::{Duration, Instant};
 
-use common::{CALM, TestDir, ended, kill, phase, set, text};
-use rumba_testkit::mounts::{Tmpfs, fill};
+use common::{TestDir, ended, kill, phase, text};
 use serde_json::Value;
 use served::{PATIENCE, Served};
 
@@ -77,17 +72,6 @@ fn events_arrive_in_order_and_resume_at_the_last_position() {
 }
 
 #[test]
-fn a_listener_that_was_cut_off_goes_on_where_it_was() {
-    let place = TestDir::new();
-    let run = Served::long_run(&place);
-    let (id, ..) = run.events(&[]).nth(3).unwrap();
-    let (next, ..) = run.events(&[("Last-Event-ID", &id.to_string())]).next().unwrap();
-    assert_eq!(next, id + 1);
-    run.post("live/stop", "");
-    run.ended();
-}
-
-#[test]
 fn the_page_grows_with_the_run_and_a_scraper_reads_it() {
     let place = TestDir::new();
     let run = Served::long_run(&place);
@@ -110,32 +94,11 @@ fn the_page_grows_with_the_run_and_a_scraper_reads_it() {
     }
     let (_, list) = run.get("");
     assert!(list.contains("running") && list.contains("href=\"live\""), "{list}");
+    let (id, ..) = run.events(&[]).nth(3).unwrap();
+    let (next, ..) = run.events(&[("Last-Event-ID", &id.to_string())]).next().unwrap();
+    assert_eq!(next, id + 1, "a listener that was cut off goes on where it was");
     run.post("live/stop", "");
     run.ended();
-}
-
-#[test]
-fn library_draws_the_history_of_an_experiment() {
-    let place = TestDir::new();
-    std::fs::create_dir(place.path("results")).unwrap();
-    for out in ["a", "b"] {
-        let run = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
-        assert!(run.status.success(), "{}", text(&run));
-        std::fs::rename(place.path("out"), place.path("results").join(out)).unwrap();
-    }
-    let server = Served::start(place.rumba(&["serve"]));
-    let (_, list) = server.get("");
-    assert!(list.contains("history?experiment=linkbench&amp;q=") && list.contains("history of 2 runs"), "{list}");
-    let (status, page) = server.get("history?experiment=linkbench&q=");
-    assert!(status == 200 && page.contains("<title>linkbench: history of 2 runs"), "{page}");
-    assert!(page.contains("\"library\":\"./\"") && page.contains("\"directory\":\"b\""));
-    assert_eq!(server.get("history?experiment=other").0, 404);
-    assert_eq!(server.get("history?experiment=linkbench&q=nothing-has-this").0, 404);
-    // Damaged results are named, and do not hide the others.
-    std::fs::write(place.path("results/a/trials/001-null-c2-r1/record.json"), "{").unwrap();
-    assert_eq!(server.get("history?experiment=linkbench").0, 200);
-    kill("-INT", server.child.id());
-    assert!(server.ended().0.success());
 }
 
 #[test]
@@ -183,11 +146,11 @@ fn a_port_that_is_taken_refuses_the_run_before_anything_is_made() {
 }
 
 #[test]
-fn past_results_are_listed_noted_compared_and_shown() {
+fn past_results_are_listed_noted_compared_and_drawn() {
     let place = TestDir::new();
     std::fs::create_dir(place.path("results")).unwrap();
     for name in ["a", "b"] {
-        ended(0, place.short_run("null", &["--quiet"]));
+        ended(0, place.short_run("null", &["--set", "loops=1", "--quiet"]));
         std::fs::rename(place.path("out"), place.path("results").join(name)).unwrap();
     }
     let served = Served::start(place.rumba(&["serve"]));
@@ -210,39 +173,16 @@ fn past_results_are_listed_noted_compared_and_shown() {
     assert_eq!(served.get("live").0, 404, "no run belongs to this server");
     assert!(served.get("metrics").1.contains("rumba_results 2"));
     assert!(place.path("results/library.json").is_file());
+    let (_, list) = served.get("");
+    assert!(list.contains("history?experiment=linkbench&amp;q=") && list.contains("history of 2 runs"), "{list}");
+    let (status, page) = served.get("history?experiment=linkbench&q=");
+    assert!(status == 200 && page.contains("<title>linkbench: history of 2 runs"), "{page}");
+    assert!(page.contains("\"library\":\"./\"") && page.contains("\"directory\":\"b\""));
+    assert_eq!(served.get("history?experiment=other").0, 404);
+    assert_eq!(served.get("history?experiment=linkbench&q=nothing-has-this").0, 404);
+    // Damaged results are named, and do not hide the others.
+    std::fs::write(place.path("results/a/trials/001-null-c2-r1/record.json"), "{").unwrap();
+    assert_eq!(served.get("history?experiment=linkbench").0, 200);
     kill("-INT", served.child.id());
     assert_eq!(served.ended().0.code(), Some(0));
-}
-
-#[test]
-#[needs(Tmpfs)]
-fn live_page_shows_results_and_cause_after_a_full_disk() {
-    let place = TestDir::new();
-    let memory = Tmpfs::at(&place.path("memory"), "size=24m");
-    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
-    let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
-    set(&mut command, sets);
-    let run = Served::start(command);
-    run.await_loop();
-    let mut events = run.events(&[]);
-    events.next().expect("it arrives before the disk is full");
-    fill(memory.path());
-    let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
-    assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");
-    let (.., result) = events.find(|(_, kind, _)| kind == "result").unwrap();
-    assert!(result["trials"][0]["ended"].as_str().unwrap().contains("results-disk-full"), "{result}");
-    let (.., how) = events.find(|(_, kind, _)| kind == "end").unwrap();
-    assert_eq!((&how["failed"], &how["interrupted"]), (&1.into(), &false.into()));
-    let (status, said) = run.ended();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let report = place.rumba(&["report", "memory/out", "--json"]).output().unwrap();
-    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
-    assert_eq!(report["missing"], Value::Array(Vec::new()), "no line is left half-written");
-    // Each line of the intervals and of the engine samples is complete.
-    for file in ["intervals.ndjson", "engine.ndjson"] {
-        let lines = std::fs::read_to_string(memory.path().join("out/trials/001-lmdb-c2-r1").join(file)).unwrap();
-        assert!(lines.ends_with('\n') && lines.lines().count() > 1, "{file}");
-        lines.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
-    }
-    assert!(place.is_clean());
 }

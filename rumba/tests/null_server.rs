@@ -44,27 +44,10 @@ impl Server {
         Admin::connect(&target, PATIENCE)
     }
 
-    /// The CPU time used so far, to a hundredth of a second.
-    fn cpu(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
-        // The name, which may contain any text, ends with the last parenthesis; utime and stime are fields 14 and 15 of
-        // all.
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
-    }
-
-    /// How it ends after a signal.
-    fn end(mut self, signal: &str) -> ExitStatus {
-        kill(signal, self.process.id());
-        let since = Instant::now();
-        loop {
-            match self.process.try_wait().unwrap() {
-                Some(status) => return status,
-                None if since.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
-                None => panic!("{signal} is not obeyed"),
-            }
-        }
+    /// How it ends after SIGTERM.
+    fn end(mut self) -> ExitStatus {
+        kill("-TERM", self.process.id());
+        self.process.wait().unwrap()
     }
 }
 
@@ -94,11 +77,6 @@ fn null_server_out_of_descriptors_rejects_only_new_clients() {
     for client in &mut clients {
         client.query("SELECT 1").unwrap();
     }
-    const IDLE: Duration = Duration::from_millis(500);
-    let before = server.cpu();
-    std::thread::sleep(IDLE);
-    let spent = server.cpu() - before;
-    assert!(spent < IDLE / 2, "{spent:?} of CPU in {IDLE:?} without work");
     // A client that leaves makes room, as soon as the server notices.
     clients.pop();
     let since = Instant::now();
@@ -106,18 +84,6 @@ fn null_server_out_of_descriptors_rejects_only_new_clients() {
         assert!(since.elapsed() < PATIENCE, "{error}");
     }
     let socket = server.socket.clone();
-    assert_eq!(server.end("-TERM").code(), Some(0));
+    assert_eq!(server.end().code(), Some(0));
     assert!(!socket.exists());
-}
-
-#[test]
-fn each_termination_signal_removes_the_socket() {
-    for signal in ["-INT", "-TERM", "-USR1"] {
-        let place = TestDir::new();
-        let server = Server::start(&place, 64);
-        let _client = server.connect().unwrap();
-        let socket = server.socket.clone();
-        assert_eq!(server.end(signal).code(), Some(0), "{signal}");
-        assert!(!socket.exists(), "{signal}");
-    }
 }

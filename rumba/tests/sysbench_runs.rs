@@ -72,21 +72,6 @@ fn interval_with_a_checkpoint_reports_all_its_events() {
     }
 }
 
-#[test]
-fn clients_that_are_not_ready_in_time_end_the_program() {
-    let place = TestDir::new();
-    let script = "function thread_init() ffi.C.usleep(60e6) end function event() end";
-    let output = sysbench(&place, script, &["--threads=2", "--thread-init-timeout=1", "run"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(
-        text(&output).contains("FATAL: Worker threads failed to initialize within 1 seconds!"),
-        "{}",
-        text(&output)
-    );
-    let script = "function thread_init() ffi.C.usleep(1100000) end function event() end";
-    succeeds(&place, script, &["--thread-init-timeout=0", "--events=1", "run"]);
-}
-
 /// Guards against warmup effects in the results: events waiting at the end of a warmup were once served after it, and
 /// their wait counted as response time.
 #[test]
@@ -242,22 +227,6 @@ fn failure_before_the_run_is_reported_without_the_run_banner() {
     assert!(!said.contains("Initializing worker threads..."), "{said}");
 }
 
-#[test]
-fn unknown_name_in_an_options_file_raises_a_warning() {
-    let place = TestDir::new();
-    std::fs::write(place.path("own.cnf"), "threads=1\ntabels=4\ntables=2\ntables=3\n").unwrap();
-    let script = "sysbench.cmdline.options = { tables = {'How many', 1} }
-        function event() assert(sysbench.opt.tables == 3) end";
-    let said = succeeds(&place, script, &["--config-file=own.cnf", "--events=1", "run"]);
-    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("WARNING: ")).collect();
-    let words = "WARNING: Global option 'tabels' will not be exported, because the type is unknown: line 2 of own.cnf; \
-                 did you mean tables?";
-    assert_eq!(warnings, [words], "{said}");
-    let built_in = ["sysbench", "cpu", "--config-file=own.cnf", "--cpu-max-prime=10", "--events=1", "run"];
-    let said = text(&place.rumba(&built_in).output().unwrap());
-    assert_eq!(said.lines().filter(|line| line.starts_with("WARNING: Global option ")).count(), 3, "{said}");
-}
-
 /// Enough clients that the loop of each core has several.
 const ON_LOOPS: &str = "--threads=256";
 
@@ -353,19 +322,6 @@ fn reports_of_a_script_s_choice_are_the_ones_that_come() {
     assert!(json[0]["qps"]["reads"].as_f64().unwrap() > 0.0 && json[0]["threads"] == 1, "{said}");
     let said = with("sysbench.report_default");
     assert!(intervals(&said).len() >= 2 && figure(&said, "qps:") > 0.0, "{said}");
-}
-
-#[test]
-#[needs(MariaDb)]
-fn gc_finalizer_inside_a_call_may_query_mariadb() {
-    let place = TestDir::new();
-    let server = Existing::start(&[]);
-    server.fetch("CREATE DATABASE sbtest");
-    let socket = format!("--mysql-socket={}", server.socket.display());
-    let password = format!("--mysql-password={PASSWORD}");
-    let words = [&socket, "--mysql-user=root", &password, "prepare"];
-    let said = succeeds(&place, include_str!("scripts/collected.lua"), &words);
-    assert!(said.contains("it went through\n"), "{said}");
 }
 
 /// The draws: a Lua expression for a class, the first of them 1, and the number of classes.

@@ -12,8 +12,6 @@ mod clients;
 mod common;
 #[path = "tpcc/deliveries.rs"]
 mod deliveries;
-#[path = "tpcc/indexes.rs"]
-mod indexes;
 #[path = "tpcc/planted.rs"]
 mod planted;
 #[path = "tpcc/planted_on_servers.rs"]
@@ -21,8 +19,6 @@ mod planted_on_servers;
 #[allow(dead_code)] // Of it, the engines alone are wanted here.
 #[path = "../src/registry.rs"]
 mod registry;
-#[path = "tpcc/rolled_back.rs"]
-mod rolled_back;
 #[path = "tpcc/serializable.rs"]
 mod serializable;
 
@@ -177,7 +173,7 @@ fn tpcc_runs_over_innodb() {
 #[test]
 #[needs(Server("mysql@5.6"))]
 fn tpcc_runs_over_an_old_mysql() {
-    runs_over("innodb", Some("mysql@5.6"));
+    runs("innodb", Some("mysql@5.6"), "batched");
 }
 
 #[test]
@@ -247,36 +243,6 @@ fn what_is_lost_is_counted_for_each_durability() {
     }
 }
 
-/// Terminals key and think as the specification requires, from the first second on, and none of that is response time.
-#[test]
-fn terminals_key_before_they_enter() {
-    let place = TestDir::new();
-    let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out", "--quiet"]);
-    set(&mut command, ["warehouses=2", "customers=60", "items=500", "think=spec", "clients=20", "load_clients=1"]);
-    set(&mut command, ["warmup=0s", "loops=1", "loop=7s"]);
-    ended(0, &mut command);
-    let report = place.report();
-    let trial = &report["trials"][0];
-    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
-    assert!(trial["conditions"]["tpcc_think"].as_str().unwrap().contains("keying and think times"));
-    let loops = phase(trial, "loops").unwrap();
-    let ops = loops["op_types"].as_object().unwrap();
-    // The terminals start in the middle of their pauses. One enters a new order in these seconds if it was about to,
-    // and no second one, which is keyed for 18 s. On average all of them together enter seven transactions, three of
-    // them new orders.
-    let count = |name: &str| ops.get(name).map_or(0, |op| op["count"].as_u64().unwrap());
-    assert!(count("new_order") + count("new_order_rolled_back") <= 20 && ops.contains_key("payment"), "{ops:?}");
-    assert!((1..60).contains(&loops["ops"].as_u64().unwrap()), "{loops}");
-    for (name, op) in ops {
-        assert!(op["response"]["max_ms"].as_f64().unwrap() < 1500.0, "{name}: {op}");
-    }
-    let wrong = |proof: &str| {
-        let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
-        checks.iter().filter(|check| check["wrong"] != 0).count()
-    };
-    assert_eq!((wrong("verify load"), wrong("verify")), (0, 0));
-}
-
 /// A different division is different data: each has its own load, from which its runs start.
 #[test]
 fn each_warehouse_split_is_a_test_with_its_own_load() {
@@ -328,11 +294,6 @@ impl Worked {
     /// With this many data sets, and a client on each.
     fn in_sets(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
         Self::loaded(engine, statements, sets).worked_on(sets)
-    }
-
-    /// With this configuration, and the work of one client.
-    fn with(engine: &dyn Engine, config: &EngineConfig, statements: &str) -> Self {
-        Self::loaded_as(engine, config, statements, 1).worked_on(1)
     }
 
     fn worked_on(self, sets: u32) -> Self {
@@ -431,19 +392,6 @@ fn restored_clients_write_distinct_payment_keys() {
     }
 }
 
-#[test]
-fn new_order_rate_is_tpmc_and_every_response_has_a_limit() {
-    let bound = TpcC.bind(&settings(&[("warehouses", 4), ("data_sets", 2)])).unwrap();
-    let ops = bound.ops();
-    let rate = ops[0].rate.as_ref().unwrap();
-    assert_eq!((rate.name.as_ref(), rate.most), ("tpmC", None), "without think times nothing bounds it");
-    assert!(ops.iter().all(|op| op.limit.as_ref().is_some_and(|limit| limit.percent == 90.0)));
-    let mut thinking = settings(&[("warehouses", 4), ("data_sets", 2)]);
-    thinking.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
-    let most = TpcC.bind(&thinking).unwrap().ops()[0].rate.as_ref().unwrap().most.unwrap();
-    assert!((most - 8.0 * 12.86).abs() < 1e-9, "{most}");
-}
-
 fn looked_at(checks: &[Check]) {
     assert_eq!(checks.len(), CHECKS);
     for check in checks {
@@ -462,54 +410,13 @@ fn registered(engine: &str) -> Box<dyn Engine> {
     registry::engines().into_iter().find(|known| known.info().name == engine).unwrap()
 }
 
-/// TPC-C's tables.
-const TABLES: &str = "warehouse, district, customer, history, new_order, orders, order_line, item, stock";
-
-/// A server's adapters answer as the oracle does.
-fn conforms(engine: &str, server: &str) {
-    conforms_with(on_server(engine, server), server);
-}
-
-/// Starting a server takes longer than a seed, so the next seed reuses it, as empty as before.
-fn conforms_with(config: EngineConfig, server: &str) {
-    let engine = registered(&config.engine);
-    let dir = tempfile::tempdir().unwrap();
-    let instance = engine.open(dir.path(), &config, rumba_workload_tpcc::schema(engine.info().family)).unwrap();
-    let mut open = || instance.session().unwrap();
-    for seed in [1, 2] {
-        rumba_workload_tpcc::conformance(&mut open, seed, 400).unwrap_or_else(|why| panic!("{server}: {why}"));
-        let Session::Sql(mut session) = open() else { panic!("{server} speaks SQL") };
-        session.run(&format!("DROP TABLE {TABLES}")).unwrap_or_else(|why| panic!("{server}: {why}"));
-    }
-    instance.close().unwrap();
-}
-
-#[test]
-#[needs(Server("mariadb@10.11"), Server("mariadb@11.8"))]
-fn servers_of_mysqls_family_answer_as_the_oracle_does() {
-    conforms("innodb", "mariadb@10.11");
-    // As text, which allows several statements in one request.
-    let text = Settings::from([("prepared", Value::Bool(false))]);
-    conforms_with(EngineConfig { settings: text, ..on_server("innodb", "mariadb@10.11") }, "mariadb@10.11 as text");
-    conforms("myrocks", "mariadb@11.8");
-}
-
-#[test]
-#[needs(Server("postgresql@15"))]
-fn postgresql_answers_as_the_oracle_does() {
-    conforms("postgresql", "postgresql@15");
-}
-
 /// Guards against memory use: ten thousand terminals, each with all of its statements prepared, took 24 GB of a
 /// server's memory.
 #[test]
 #[needs(Server("mariadb@10.11"))]
 fn a_server_keeps_no_statement_that_a_client_has_not_run_yet() {
-    let engines = registry::engines();
-    let engine = engines.iter().find(|known| known.info().name == "innodb").unwrap();
-    let config =
-        EngineConfig { server: Some("mariadb@10.11".to_owned()), cache: 64 << 20, ..config(engine.info().name) };
-    let worked = Worked::with(&**engine, &config, "batched");
+    let worked = Worked::loaded_as(&*registered("innodb"), &on_server("innodb", "mariadb@10.11"), "batched", 1);
+    let worked = worked.worked_on(1);
     let prepared = || {
         let gauges = worked.instance.counters();
         gauges.iter().find(|gauge| gauge.name == "Com_stmt_prepare").unwrap().value

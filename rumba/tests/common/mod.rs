@@ -203,21 +203,6 @@ pub fn survived_a_lost_server(trial: &Value, case: &str) {
     assert!(failed > 0, "{case}: what was cut off counts as failed");
 }
 
-/// Compiles `twice`, a C module for Lua with a function that doubles an integer.
-pub fn compile_lua_module(place: &TestDir) {
-    let module = "typedef struct lua_State lua_State;
-        long luaL_checkinteger(lua_State *, int);
-        void lua_pushinteger(lua_State *, long);
-        void lua_pushcclosure(lua_State *, int (*)(lua_State *), int);
-        static int twice(lua_State *lua) { lua_pushinteger(lua, 2 * luaL_checkinteger(lua, 1)); return 1; }
-        int luaopen_twice(lua_State *lua) { lua_pushcclosure(lua, twice, 0); return 1; }";
-    let source = place.path("twice.c");
-    std::fs::write(&source, module).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-o"]).arg(place.path("twice.so")).arg(&source);
-    assert!(compiler.status().unwrap().success());
-}
-
 /// The files below a directory that hold a text.
 pub fn files_holding(directory: &Path, text: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

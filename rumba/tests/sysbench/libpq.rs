@@ -1,9 +1,7 @@
 //! The drop-in follows libpq's environment, as sysbench does through that library.
 
 use std::process::Output;
-use std::time::Duration;
 
-use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
 use super::{TestDir, text};
@@ -55,36 +53,4 @@ fn libpq_variables_apply_where_no_option_is_given() {
     let wrong = [("PGHOST", "/nowhere"), ("PGPORT", "1"), ("PGUSER", "nobody"), ("PGDATABASE", "nothing")];
     let given = shown(&run(&[&host, &port, &user, "--pgsql-db=postgres"], &wrong));
     assert!(given.starts_with("on \"$user\", public rumba UTF8 ISO, MDY"), "{given}");
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn libpq_service_and_password_file_are_read() {
-    let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 scram-sha-256"]);
-    let target = Target {
-        address: Address::Socket(server.socket()),
-        user: SUPERUSER.into(),
-        password: Secret::default(),
-        database: Some("postgres".into()),
-        tls: Tls::Off,
-    };
-    let mut admin = Admin::connect(&target, Duration::from_secs(30)).unwrap();
-    admin.query("CREATE ROLE locked LOGIN PASSWORD 'open sesame'").unwrap();
-    let files = tempfile::tempdir().unwrap();
-    let (services, passwords) = (files.path().join("services"), files.path().join("passwords"));
-    let port = server.port();
-    let place = format!("host=127.0.0.1\nport={port}\nuser=locked\ndbname=postgres\n");
-    std::fs::write(&services, format!("[lab]\n{place}options=-c search_path=s3\n")).unwrap();
-    std::fs::write(&passwords, format!("127.0.0.1:{port}:postgres:locked:open sesame\n")).unwrap();
-    let variables = [
-        ("PGSERVICE", "lab"),
-        ("PGSERVICEFILE", services.to_str().unwrap()),
-        ("PGPASSFILE", passwords.to_str().unwrap()),
-        ("PGOPTIONS", "-c search_path=s2"),
-    ];
-    assert_eq!(shown(&run(&[], &variables)), "on s3 rumba UTF8 ISO, MDY locked");
-    let missing = run(&[], &[("PGSERVICE", "none"), variables[1]]);
-    assert!(!missing.status.success() && text(&missing).contains("service none"), "{}", text(&missing));
-    let strict = run(&[], &[("PGTARGETSESSIONATTRS", "read-write")]);
-    assert!(!strict.status.success() && text(&strict).contains("PGTARGETSESSIONATTRS"), "{}", text(&strict));
 }

@@ -4,8 +4,6 @@ use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
-
 use super::existing::{Existing, PASSWORD};
 use super::{TestDir, sysbench, text};
 
@@ -93,27 +91,4 @@ fn mariadb_limits_are_named_with_the_number_needed() {
     let statements = refusal(&options, 8);
     has_all(&statements, &["max_prepared_stmt_count", "; 8 clients need 160 prepared statements, 20 each"]);
     assert_eq!(left(), ["0"]);
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn postgresql_connection_limit_is_named_with_the_clients() {
-    let server = PostgreSql::start(&["max_connections=10"], &[]);
-    let (host, port) =
-        (format!("--pgsql-host={}", server.directory().display()), format!("--pgsql-port={}", server.port()));
-    let user = format!("--pgsql-user={SUPERUSER}");
-    let options = ["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres"];
-    let place = TestDir::new();
-    super::succeeds(&place, &[&options[..], &["oltp_common", "--tables=2", "--table-size=9", "prepare"]].concat());
-    let line = refusal(&options, 16);
-    has_all(&line, &[" 53300: ", "raise the server's max_connections", " of 16 clients had connected"]);
-    let script = "function event()
-        local con = sysbench.sql.driver():connect()
-        repeat
-            local left = con:query_row([[SELECT COUNT(*) FROM pg_stat_activity
-                WHERE application_name = 'rumba' AND pid <> pg_backend_pid()]])
-        until left == '0'
-    end";
-    std::fs::write(place.path("left.lua"), script).unwrap();
-    super::succeeds(&place, &[&options[..], &["left.lua", "--events=1", "--time=0", "run"]].concat());
 }

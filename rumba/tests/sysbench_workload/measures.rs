@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{TestDir, in_a_line, phase, refused, run_into, text, trials, trials_in};
+use super::{TestDir, phase, text, trials, trials_in};
 
 /// The script of the book's page.
 fn shop() -> String {
@@ -72,34 +72,4 @@ fn declared_size_of_kept_data_is_known_to_later_trials() {
     // Updates alone change no size, and the script has declared its load.
     let trial = &trials_in(&place, "updates", &["script=shop.lua", "items=500", "checkout_percent=0"])[0];
     assert_eq!(number(phase(trial, "drain").unwrap(), "logical_bytes"), 500.0 * ITEM_BYTES);
-}
-
-#[test]
-fn undeclared_names_fail_with_the_declared_ones() {
-    let place = TestDir::new();
-    std::fs::write(place.path("shop.lua"), shop().replace("rumba.op(\"checkout\")", "rumba.op(\"chekout\")")).unwrap();
-    let output = run_into(&place, "failed", "sqlite", &["script=shop.lua", "items=500"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    let words = "rumba.op: undeclared name 'chekout'; rumba.operations declares: browse, checkout";
-    assert!(in_a_line(&output).contains(words), "{}", text(&output));
-    std::fs::write(place.path("shop.lua"), shop().replace("{\"rows\"}", "{\"Rows read\"}")).unwrap();
-    let words = refused(&place, &["script=shop.lua"]);
-    assert!(words.contains("rumba.counters: invalid name 'Rows read'; use lower-case letters"), "{words}");
-}
-
-/// The command line's report has one kind of event, with or without names.
-#[test]
-fn measures_change_nothing_in_the_report_of_the_command_line() {
-    let place = TestDir::new();
-    std::fs::write(place.path("shop.lua"), shop()).unwrap();
-    let sysbench = |more: &[&str]| {
-        let output = place.rumba(&["sysbench", "--db-driver=sqlite", "shop.lua", "--items=500"]).args(more).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{}", text(&output));
-        text(&output)
-    };
-    sysbench(&["prepare"]);
-    let report = sysbench(&["--events=200", "--time=0", "--threads=2", "run"]);
-    assert!(report.contains("total number of events:              200"), "{report}");
-    assert!(!report.contains("checkout") && !report.contains("rows counted"), "{report}");
 }

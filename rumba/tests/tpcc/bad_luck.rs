@@ -1,77 +1,9 @@
-//! Bad input and bad luck: tables loaded by another program, an interrupted load, and data of a different scale than
-//! requested.
+//! Bad input: data of a different scale than requested, unreadable amounts, and rates that terminals cannot have.
 
-#[path = "../common/existing.rs"]
-mod existing;
-
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use existing::{Existing, PASSWORD};
-
 use super::*;
-use crate::common::{children, is_alive, kill};
-
-/// A short run on an existing server, in the schema `lab`.
-fn run_on(place: &TestDir, server: &Existing, out: &str, warehouses: &str, more: &[&str]) -> Command {
-    let mut command = place.rumba(&["run", "tpcc", "--engine", "innodb", "--out", out, "--quiet"]);
-    let dsn = server.dsn("lab", "");
-    let small = ["clients=2", "load_clients=2", "warmup=0s", "loops=1", "loop=300ms"];
-    set(&mut command, small.iter().chain(&[warehouses, &dsn]).chain(more));
-    command.env("RUMBA_MYSQL_PASSWORD", PASSWORD);
-    command
-}
-
-/// Another program's tables, of which it had made the first when it was stopped: rumba must neither use nor change
-/// them.
-#[test]
-#[needs(MariaDb)]
-fn half_loaded_foreign_schema_is_refused_and_unchanged() {
-    let place = TestDir::new();
-    let server = Existing::start(&[]);
-    server.fetch("CREATE DATABASE lab");
-    server.fetch("CREATE TABLE lab.warehouse (w_id INT PRIMARY KEY, w_ytd DECIMAL(12,2))");
-    server.fetch("INSERT INTO lab.warehouse VALUES (1, 300000.00)");
-    let output = run_on(&place, &server, "out", "warehouses=1", &[]).output().unwrap();
-    let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
-    assert_eq!(output.status.code(), Some(2), "{words}");
-    for reported in ["lab is not empty", "warehouse", "name a schema in the DSN that is empty"] {
-        assert!(words.contains(reported), "{reported}: {words}");
-    }
-    assert_eq!(server.fetch("SELECT COUNT(*) FROM lab.warehouse"), ["1"]);
-    assert!(!place.path("out").exists(), "nothing was made");
-}
-
-/// An interrupted load is not used: the next run, which requests another scale, loads its own data and verifies it.
-#[test]
-#[needs(MariaDb)]
-fn killed_load_is_repeated_at_the_requested_scale() {
-    let place = TestDir::new();
-    let server = Existing::start(&[]);
-    let mut killed = run_on(&place, &server, "killed", "warehouses=4", &[]);
-    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let intervals = place.path("killed/trials/001-innodb-c2-r1/intervals.ndjson");
-    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"load\"") {
-        assert!(killed.try_wait().unwrap().is_none(), "it ended before its load");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let trial = children(killed.id())[0];
-    kill("-KILL", killed.id());
-    killed.wait().unwrap();
-    while is_alive(trial) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(!server.fetch("SHOW TABLES FROM lab").is_empty(), "it has left its tables");
-    ended(0, run_on(&place, &server, "out", "warehouses=1", &["customers=60", "items=500"]));
-    let report = place.report();
-    let trial = &report["trials"][0];
-    for proof in ["verify load", "verify"] {
-        let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
-        assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");
-        assert!(checks.iter().all(|check| check["wrong"] == 0), "{proof}: {checks:?}");
-    }
-}
 
 /// The failed checks of a database for this requested scale, with their findings.
 fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<String>)> {
