@@ -83,6 +83,12 @@ fn run_prints_in_every_format_and_two_runs_form_a_history() {
     assert!(csv.lines().any(|line| line.contains(",loops,") && line.contains(",ops_per_s,1/s,")), "{csv}");
     assert!(printed(&["report", "kept/a", "--format", "markdown"]).starts_with("### linkbench\n"));
     assert_eq!(printed(&["report", "kept/a", "--format", "json"]), printed(&["report", "kept/a", "--json"]));
+    std::fs::write(place.path("prices.toml"), "[prices]\nvcpu_hour = 3600.0\n").unwrap();
+    let priced = printed(&["report", "kept/a", "--json", "--prices", "prices.toml"]);
+    let charged = &serde_json::from_str::<Value>(&priced).unwrap()["trials"][0]["charged"];
+    // A CPU second costs 1.
+    let cpu = charged["host_cpu_us_per_op_with_drain"].as_f64().or(charged["cpu_us_per_op_with_drain"].as_f64());
+    assert!((charged["cost_per_million_ops"].as_f64().unwrap() / cpu.unwrap() - 1.0).abs() < 1e-6, "{charged}");
     assert!(printed(&["compare", "kept/a", "kept/b", "--format", "markdown"]).starts_with("### linkbench against"));
     assert!(printed(&["compare", "kept/a", "kept/b", "--format", "csv"]).starts_with("base_run,other_run,engine,"));
     let history: Value = serde_json::from_str(&printed(&["history", "kept", "--json"])).unwrap();

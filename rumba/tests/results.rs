@@ -279,33 +279,3 @@ fn tables_that_find_no_room_are_a_failure_and_cost_no_results() {
     assert!(is_measured(&place.report()["trials"][0]));
     assert!(place.path("out/report.html").is_file());
 }
-
-#[test]
-fn prices_turn_resources_into_costs_with_verdicts() {
-    let place = TestDir::new();
-    let mut command = place.rumba(&["run", "linkbench", "--engine", "sqlite,lmdb", "--out", "out", "--quiet"]);
-    set(&mut command, SHORT);
-    ended(0, &mut command);
-    let plain = report(&place, &place.path("out"));
-    let cost = |report: &Value| report["trials"][0]["charged"]["cost_per_million_ops"].clone();
-    assert!(cost(&plain).is_null(), "prices are off unless asked for");
-    let prices = "[prices]\nvcpu_hour = 3600.0\nrate = 10\ndrive = 100\ndrive_tb_written = 10\n";
-    std::fs::write(place.path("prices.toml"), prices).unwrap();
-    let priced = ["report", "out", "--prices", "prices.toml"];
-    let output = ended(0, place.rumba(&priced).arg("--json"));
-    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // A CPU second costs 1, so that the cost is that of the CPU and of the drive's wear.
-    let trial = &figures["trials"][0]["charged"];
-    let of = |name: &str| trial[name].as_f64();
-    let cpu = of("host_cpu_us_per_op_with_drain").or(of("cpu_us_per_op_with_drain")).unwrap();
-    let wear = of("wkb_per_op_with_drain").unwrap() * 1024.0 * 1e6 / 1e12 * 10.0;
-    assert!((of("cost_per_million_ops").unwrap() / (cpu + wear) - 1.0).abs() < 1e-6, "{trial}");
-    assert_eq!(of("cost_per_million_ops"), of("cost_per_million_ops_at_rate"), "no price depends on time");
-    assert!(of("drive_life_years_at_rate").is_some(), "{trial}");
-    let output = ended(0, &mut place.rumba(&priced));
-    assert!(text(&output).contains("Cost of a million operations"), "{}", text(&output));
-    std::fs::write(place.path("prices.toml"), "[prices]\ndrive = 100\n").unwrap();
-    let output = place.rumba(&priced).output().unwrap();
-    let words = text(&output);
-    assert!(output.status.code() == Some(2) && words.contains("prices.drive has no drive_tb_written"), "{words}");
-}

@@ -335,12 +335,6 @@ fn an_event_that_met_a_conflict_is_begun_again() {
 fn script_functions_exist_under_all_their_names() {
     let run = Run::new();
     let script = r"
-        for _, name in ipairs { 'default', 'uniform', 'gaussian', 'special', 'pareto', 'zipfian' } do
-            local n = sysbench.rand[name](5, 9)
-            assert(n >= 5 and n <= 9)
-            n = require('ffi').C['sb_rand_' .. name](5, 9)
-            assert(n >= 5 and n <= 9)
-        end
         assert(sysbench.rand.string('##@'):match('^%d%d%l$') and sb_rand_str('##@'):match('^%d%d%l$'))
         local s = sysbench.rand.varstring(3, 7)
         assert(#s >= 3 and #s <= 7)

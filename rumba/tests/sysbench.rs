@@ -180,14 +180,6 @@ fn the_banner_comes_first_unless_little_is_to_be_said() {
 }
 
 #[test]
-fn a_rate_that_cannot_be_served_ends_the_run() {
-    let place = TestDir::new();
-    let output = sysbench(&place, &["--rate=2000000000", "--verbosity=1", "--time=60", "cpu", "run"]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).starts_with("FATAL: The event queue is full. "), "{}", text(&output));
-}
-
-#[test]
 fn a_dry_run_needs_no_server() {
     let place = TestDir::new();
     // No server listens there.
@@ -362,32 +354,6 @@ fn expressions_that_tools_have_for_its_output_match_once() {
         }
         assert!(figure(&said, "transactions:") > 0.0, "{said}");
     }
-}
-
-#[test]
-fn reports_come_while_it_runs_and_at_its_end() {
-    let place = TestDir::new();
-    std::fs::write(
-        place.path("nap.lua"),
-        "ffi.cdef[[int usleep(unsigned int);]]\nlocal events = 0
-        function event() events = events + 1 ffi.C.usleep(events % 10 == 0 and 20000 or 2000) end
-        function done() print('done') end",
-    )
-    .unwrap();
-    let words =
-        ["nap.lua", "--time=3", "--report-interval=1", "--percentile=50,99", "--histogram", "--report-json=r.json"];
-    let said = succeeds(&place, &[&words[..], &["--threads=2", "--warmup-time=1", "run"]].concat());
-    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ ")).collect();
-    assert!((2..=3).contains(&lines.len()) && lines[0].starts_with("[ 1s ] thds: 2 eps: "), "{said}");
-    // One of ten sleeps is ten times as long, so more than one of a hundred.
-    assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 19.0, "{said}");
-    assert!(figure(&said, "min:") >= 1.9 && said.ends_with("done\n"), "{said}");
-    let events = figure(&said, "total number of events:");
-    assert!(events > 100.0 && events <= 3100.0, "{said}");
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
-    assert_eq!(json["total"]["events"].as_f64(), Some(events), "{json}");
-    assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 19.0, "{json}");
 }
 
 #[test]

@@ -49,32 +49,6 @@ fn sysbench_0_5_functions_use_interpreter_connection() {
 }
 
 #[test]
-fn an_event_of_before_1_0_is_begun_again_after_a_conflict() {
-    let run = Run::new();
-    let script = "
-        local other = sysbench.sql.driver():connect()
-        other:query('PRAGMA busy_timeout = 1')
-        tries = 0
-        function thread_init(id)
-            assert(id == thread_id)
-            db_connect()
-            db_query('CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)')
-        end
-        function event()
-            tries = tries + 1
-            if tries == 1 then other:query('BEGIN IMMEDIATE') elseif tries == 3 then other:query('ROLLBACK') end
-            db_query('BEGIN')
-            db_query('INSERT INTO t VALUES (NULL)')
-            db_query('COMMIT')
-        end
-        function thread_done() assert(tries == 4, tries) end";
-    let (end, pace, counters) = run.events(script, 2);
-    end.unwrap();
-    assert_eq!((pace.ops, pace.retries), (2, 2));
-    assert_eq!(counters.read()[4], 2);
-}
-
-#[test]
 fn options_are_globals_of_a_script_that_declares_none() {
     let mut run = Run::new();
     let (count, words) = (OptionValue::Number(7.0), OptionValue::List(vec!["a".into(), "b".into()]));
