@@ -105,6 +105,9 @@ fn ab_alternates_two_files_and_reports_their_difference() {
     let (code, gated) = said(&place, &["compare", "out", "--fail-if", "data_bytes < 0.9"]);
     assert!(code == 3 && gated.contains("fail-if data_bytes < 0.9: store, 2 clients: IS SO"), "{gated}");
     assert_eq!(said(&place, &["compare", "out", "--fail-if", "data_bytes > 1.1"]).0, 0);
+    let larger = "size_bytes(\"base/store\") > size_bytes(\"other/store\")";
+    let (code, shown) = said(&place, &["report", "out", "--check", "--claim", larger]);
+    assert!(code == 0 && shown.contains("permutation and Welch tests, 4 and 4 repeats"), "{shown}");
     let relative = report["summary"]["relative"].as_array().unwrap();
     assert!(relative.iter().any(|relative| relative["baseline"] == "base/store"));
 

@@ -103,16 +103,6 @@ fn started_server_outlives_its_command_and_leaves_nothing() {
 }
 
 #[test]
-#[needs(PostgreSql)]
-fn a_server_of_postgresql_takes_a_client_with_its_password_file() {
-    let servers = Servers::new();
-    let server = servers.start(&["postgresql", "--name", "mine"]);
-    assert!(server["access"]["environment"][0][0] == "PGPASSFILE", "{server}");
-    assert_answers(&server, "SELECT current_database() || '!';", "rumba!");
-    servers.stop(&server);
-}
-
-#[test]
 #[needs(MariaDb)]
 fn killed_supervisor_ends_its_server_and_doctor_cleans_up() {
     let servers = Servers::new();
@@ -205,6 +195,7 @@ fn a_trial_from_a_copy_gathers_no_statistics_again() {
     let refused = servers.0.rumba(&["server", "start", "out", "--set", "cache=64MiB"]).output().unwrap();
     assert!(text(&refused).contains("--set and --engine do not apply to kept data"), "{}", text(&refused));
     let server = servers.start(&["out", "--trial", "003-postgresql-c2-r2"]);
+    assert!(server["access"]["environment"][0][0] == "PGPASSFILE", "{server}");
     let gathered = "SELECT 'gathered ' || min(analyze_count) || ' to ' || max(analyze_count) FROM pg_stat_user_tables;";
     assert_answers(&server, gathered, "gathered 1 to 1");
     servers.stop(&server);

@@ -8,7 +8,7 @@ rumba_testkit::main!();
 mod common;
 
 use common::{TestDir, ended, text};
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=1GiB"];
@@ -63,51 +63,10 @@ fn a_missing_capability_is_named_before_anything_is_created() {
     assert!(place.is_clean());
 }
 
-/// A run that does not outlive a failing test: it may clean up.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
-            let _ = self.0.wait();
-        }
-    }
-}
-
-/// Kills rumba once a trial's loops have begun; doctor must then find and remove all leftovers.
-fn killed_and_cleaned(place: &TestDir, mut run: Command, trial: &str, between: impl Fn(&TestDir)) {
-    let mut run = Started(run.spawn().unwrap());
-    while !place.path("out/trials").join(trial).join("intervals.ndjson").exists() {
-        assert!(run.0.try_wait().unwrap().is_none(), "it ended before its loops");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    assert!(mounts_below(place) > 0, "the storage is mounted");
-    run.0.kill().unwrap();
-    run.0.wait().unwrap();
-    between(place);
-    let doctor = place.rumba(&["doctor", "--clean"]).output().unwrap();
-    assert!(doctor.status.success(), "{}", text(&doctor));
-    assert!(place.is_clean(), "{}", text(&doctor));
-    assert_eq!(mounts_below(place), 0, "{}", text(&doctor));
-    assert_eq!(devices_below(place), 0, "{}", text(&doctor));
-}
-
 fn devices_below(place: &TestDir) -> usize {
     let blocks = std::fs::read_dir("/sys/block").unwrap().flatten();
     let backing = blocks.filter_map(|block| std::fs::read_to_string(block.path().join("loop/backing_file")).ok());
     backing.filter(|file| file.starts_with(place.path("").to_str().unwrap())).count()
-}
-
-#[test]
-#[needs(LoopDevice, StorageRates)]
-fn doctor_cleans_up_after_a_killed_start_of_a_kept_load() {
-    let place = TestDir::new();
-    let mut run = place.short_run("sqlite", &STORAGE);
-    run.args(["--set", "loop=60s", "--set", "repeats=2", "--set", "repeats_from=kept"]);
-    killed_and_cleaned(&place, run, "002-sqlite-c2-r1", |place| {
-        assert!(place.path("out/data/001-sqlite-load/note.json").is_file(), "kept data is next to the volumes");
-    });
 }
 
 /// The processes of runs in this place that delay requests of a volume.
@@ -159,16 +118,25 @@ fn latency_holds_for_each_request_and_not_for_one_after_the_other() {
 fn doctor_cleans_up_after_a_killed_run_with_latency() {
     let place = TestDir::new();
     let storage = ["--set", "storage={ size=\"256MiB\", latency=\"1ms\" }", "--set", "loop=60s"];
-    killed_and_cleaned(&place, place.short_run("sqlite", &storage), "001-sqlite-c2-r1", |place| {
-        while delayers(place) > 0 {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        // The filesystem has lost its device: it fails to commit this, and accepts no change any more. Its data directory
-        // could not be removed file by file.
-        let lost = place.path("out/data/001-sqlite-c2-r1.storage/mounted/lost");
-        let written = std::fs::File::create(lost).and_then(|file| file.sync_all());
-        assert!(written.is_err(), "the volume still answers");
-    });
+    let mut run = place.short_run("sqlite", &storage).spawn().unwrap();
+    while !place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before its loops");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(mounts_below(&place) > 0, "the storage is mounted");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    while delayers(&place) > 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The filesystem has lost its device: it fails to commit this, and accepts no change any more. Its data directory
+    // could not be removed file by file.
+    let lost = place.path("out/data/001-sqlite-c2-r1.storage/mounted/lost");
+    let written = std::fs::File::create(lost).and_then(|file| file.sync_all());
+    assert!(written.is_err(), "the volume still answers");
+    let doctor = ended(0, place.rumba(&["doctor", "--clean"]));
+    assert!(place.is_clean(), "{}", text(&doctor));
+    assert_eq!((mounts_below(&place), devices_below(&place)), (0, 0), "{}", text(&doctor));
 }
 
 #[test]

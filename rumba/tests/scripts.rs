@@ -14,7 +14,7 @@ mod distributions;
 #[path = "scripts/handles.rs"]
 mod handles;
 #[path = "scripts/laws.rs"]
-#[allow(dead_code)] // What is of sysbench itself.
+#[allow(dead_code)] // The figures of a fit are only printed.
 mod laws;
 #[path = "scripts/left.rs"]
 mod left;

@@ -9,8 +9,7 @@ rumba_testkit::main!();
 
 mod common;
 
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{TestDir, at_once, children, phase, set, stop_for, text};
@@ -20,7 +19,7 @@ use serde_json::Value;
 /// Operations per second in tests whose number does not matter: without a rate they would take the whole host.
 const CALM: &str = "rate=400";
 
-/// A run in its own process group, as a shell starts it.
+/// A run under way.
 struct Run {
     place: TestDir,
     child: Child,
@@ -43,7 +42,7 @@ impl Run {
     fn start_in(place: TestDir, engine: &'static str, more: &[&str]) -> Self {
         let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out", "out", "--quiet"]);
         set(&mut command, ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s"].iter().chain(more));
-        let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         Self { place, child, engine }
     }
 
@@ -80,11 +79,6 @@ impl Run {
 /// Whether this many lost seconds match a stop, within the precision of the heartbeat.
 fn is_of(lost_s: f64, (least, most): (f64, f64)) -> bool {
     (least - 0.3..most + 0.5).contains(&lost_s)
-}
-
-/// To all processes of a group.
-fn signal_group(signal: &str, group: u32) {
-    assert!(Command::new("kill").args([signal, "--", &format!("-{group}")]).status().unwrap().success());
 }
 
 impl Ended {
@@ -174,32 +168,10 @@ fn paused_trial_is_marked_and_reruns_on_resume() {
     assert!(report["summary"]["rows"][0]["run"].is_object());
 }
 
-/// Ctrl-Z followed by `fg`: rumba and its trial stop; a server has its own group and continues.
-fn ctrl_z(engine: &'static str) {
-    let mut run = Run::start(engine, &["loops=2", "loop=2s", CALM]);
-    run.await_seconds("loop 1", 1);
-    signal_group("-TSTP", run.child.id());
-    std::thread::sleep(Duration::from_secs(4));
-    signal_group("-CONT", run.child.id());
-    let ended = run.end();
-    ended.counts_for_nothing(engine);
-    // Guards against silence: a loop of 5 s once lasted 14 s without a mark.
-    assert!(ended.seconds("loop 1") > 4.5, "{}", ended.seconds("loop 1"));
-    assert!((3.6..4.6).contains(&ended.suspended_s("loop 1")), "{}", ended.suspended_s("loop 1"));
-    assert!((2.0..2.8).contains(&ended.seconds("loop 2")), "{}", ended.seconds("loop 2"));
-    assert_eq!(ended.suspended_s("loop 2"), 0.0);
-    let timeline = ended.timeline("loop 1");
-    assert!(timeline.iter().filter(|(_, suspended_s)| *suspended_s > 0.9).count() >= 3, "{timeline:?}");
-}
-
-#[test]
-fn ctrl_z_suspends_the_measurement() {
-    ctrl_z("sqlite");
-}
-
 /// Stops rumba, but not its trial, for all of the loops, whose output exceeds a pipe's capacity.
-fn stopped_parent(engine: &'static str) {
-    let mut run = Run::start(engine, &["loops=3", "loop=3s", "interval=100ms", CALM]);
+#[test]
+fn stopped_parent_blocks_no_trial_and_misses_nothing() {
+    let mut run = Run::start("sqlite", &["loops=3", "loop=3s", "interval=100ms", CALM]);
     run.await_seconds("loop 1", 1);
     stop_for(run.child.id(), Duration::from_secs(11));
     let ended = run.end();
@@ -218,11 +190,6 @@ fn stopped_parent(engine: &'static str) {
             .sum();
         assert_eq!(ops, ended.phase(&name)["ops"].as_u64().unwrap(), "no reported operation is lost");
     }
-}
-
-#[test]
-fn stopped_parent_blocks_no_trial_and_misses_nothing() {
-    stopped_parent("sqlite");
 }
 
 #[test]

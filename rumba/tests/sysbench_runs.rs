@@ -9,9 +9,6 @@ rumba_testkit::main!();
 mod common;
 #[path = "common/existing.rs"]
 mod existing;
-#[path = "scripts/laws.rs"]
-#[allow(dead_code)] // What is of sysbench's later versions.
-mod laws;
 #[path = "sysbench_runs/prepared.rs"]
 mod prepared;
 #[path = "sysbench_runs/suite.rs"]
@@ -21,7 +18,6 @@ use std::process::{Command, Output};
 
 use common::{TestDir, text};
 use existing::{Existing, PASSWORD};
-use laws::{Level, Verdict};
 use rumba_engine_api::engine::ExternalLibrary;
 
 /// Third-party scripts, which are not part of this repository.
@@ -48,28 +44,6 @@ fn figure(said: &str, label: &str) -> f64 {
 /// The lines of intervals.
 fn intervals(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with("[ ") && line.contains(" thds: ")).collect()
-}
-
-/// Guards against lost counts: the interval of a checkpoint once had counts near 0, because the checkpoint took them.
-#[test]
-fn interval_with_a_checkpoint_reports_all_its_events() {
-    let place = TestDir::new();
-    let script = "function event() ffi.C.usleep(2000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end";
-    let words = ["--time=4", "--report-interval=2", "--report-checkpoints=1,3", "run"];
-    let said = succeeds(&place, script, &words);
-    let lines = intervals(&said);
-    assert!(!lines.is_empty(), "{said}");
-    for line in lines {
-        let (tps, qps) = (figure(line, "tps:"), figure(line, "qps:"));
-        assert!(tps > 0.0 && (qps / tps - 1.0).abs() < 0.1, "each event is one query: {line}");
-    }
-    let reads: Vec<f64> = said.split("SQL statistics:").skip(1).map(|part| figure(part, "read:")).collect();
-    let events: Vec<f64> =
-        said.split("SQL statistics:").skip(1).map(|part| figure(part, "total number of events:")).collect();
-    assert_eq!(reads.len(), 3, "{said}");
-    for (reads, events) in reads.iter().zip(&events) {
-        assert!((reads - events).abs() <= 2.0, "{said}");
-    }
 }
 
 /// Guards against warmup effects in the results: events waiting at the end of a warmup were once served after it, and
@@ -322,101 +296,6 @@ fn reports_of_a_script_s_choice_are_the_ones_that_come() {
     assert!(json[0]["qps"]["reads"].as_f64().unwrap() > 0.0 && json[0]["threads"] == 1, "{said}");
     let said = with("sysbench.report_default");
     assert!(intervals(&said).len() >= 2 && figure(&said, "qps:") > 0.0, "{said}");
-}
-
-/// The draws: a Lua expression for a class, the first of them 1, and the number of classes.
-const DRAWN: [(&str, usize); 14] = [
-    ("sysbench.rand.uniform(1, 1000)", 1000),
-    ("sysbench.rand.gaussian(1, 1000)", 1000),
-    ("sysbench.rand.special(1, 1000)", 1000),
-    ("sysbench.rand.pareto(1, 1000)", 1000),
-    ("sysbench.rand.default(1, 1000)", 1000),
-    ("math.floor(sysbench.rand.unique() / 2^32 * 1000) + 1", 1000),
-    ("math.floor(sb_rand_uniq(0, 2147483647) / 2^31 * 1000) + 1", 1000),
-    ("math.floor(sb_rnd() / 2^32 * 1000) + 1", 1000),
-    ("math.floor(sysbench.rand.uniform_double() * 1000) + 1", 1000),
-    ("math.floor(tonumber(sysbench.rand.uniform_uint64() / 2ULL^32) / 2^32 * 1000) + 1", 1000),
-    ("sysbench.rand.string('#'):byte() - 47", 10),
-    ("sb_rand_str('@'):byte() - 96", 26),
-    // If a law treats the ends of the range specially, as with special numbers, a long range hides it.
-    ("sysbench.rand.special(1, 20)", 20),
-    ("sysbench.rand.gaussian(1, 20)", 20),
-];
-
-const DRAWS: usize = 50_000;
-
-/// The counts of each class, drawn by a program: if the seed matters, in a thread of a run.
-fn drawn(place: &TestDir, program: &mut Command, words: &[&str]) -> Vec<Vec<f64>> {
-    let draws: String =
-        DRAWN.map(|(draw, classes)| format!("count({classes}, function() return {draw} end)\n")).concat();
-    let script = format!(
-        "local function count(classes, draw)
-            local counts = {{}}
-            for class = 1, classes do counts[class] = 0 end
-            for _ = 1, {DRAWS} do
-                local class = draw()
-                counts[class] = counts[class] + 1
-            end
-            print('drawn ' .. table.concat(counts, ' '))
-        end
-        function thread_init() {draws} end
-        function event() return true end"
-    );
-    std::fs::write(place.path("draws.lua"), script).unwrap();
-    let output = program.arg("draws.lua").args(words).arg("run").current_dir(place.path("")).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output));
-    let said = String::from_utf8(output.stdout).unwrap();
-    let counts = |line: &str| line.split(' ').map(|count| count.parse().unwrap()).collect::<Vec<f64>>();
-    said.lines().filter_map(|line| line.strip_prefix("drawn ")).map(counts).collect()
-}
-
-/// The Kolmogorov–Smirnov distance: the largest difference between two samples' distributions.
-fn distance(first: &[f64], second: &[f64]) -> f64 {
-    let (mut apart, mut most): (f64, f64) = (0.0, 0.0);
-    for (first, second) in first.iter().zip(second) {
-        apart += (first - second) / DRAWS as f64;
-        most = most.max(apart.abs());
-    }
-    most
-}
-
-/// The law of the draws, for this `--rand-type`.
-fn law_of(draw: &str, kind: &str, classes: usize) -> laws::Law {
-    let name = draw.strip_prefix("sysbench.rand.").and_then(|rest| rest.split_once("(1, "));
-    match name.map(|(name, _)| if name == "default" { kind } else { name }) {
-        Some("gaussian") => laws::gaussian(classes, 12),
-        Some("special") => laws::special(classes, 12, 1.0, 75.0),
-        Some("pareto") => laws::pareto(classes, 0.2),
-        _ => laws::uniform(classes),
-    }
-}
-
-/// sysbench 1.0 has no zipfian numbers, and no texts of random length.
-#[test]
-#[needs(Sysbench)]
-fn numbers_are_distributed_as_sysbench_draws_them() {
-    let place = TestDir::new();
-    for kind in ["uniform", "gaussian", "special", "pareto"] {
-        let kind_word = format!("--rand-type={kind}");
-        let theirs = drawn(&place, &mut Command::new("sysbench"), &[&kind_word, "--rand-seed=11"]);
-        let ours = drawn(&place, &mut place.rumba(&["sysbench"]), &[&kind_word, "--rand-seed=12"]);
-        assert_eq!((theirs.len(), ours.len()), (DRAWN.len(), DRAWN.len()));
-        for ((draw, classes), (theirs, ours)) in DRAWN.iter().zip(theirs.iter().zip(&ours)) {
-            // sysbench's unique numbers are seeded by the time of day; all others are the same each time.
-            let level = if draw.contains("uniq") { Level::Millionth } else { Level::Thousandth };
-            let (apart, most) = (distance(theirs, ours), level.most_apart(DRAWS));
-            assert!(apart < most, "{draw}, {kind}: {apart} apart, {most} allowed");
-            let law = law_of(draw, kind, *classes);
-            for (whose, counts, level) in [("theirs", theirs, level), ("ours", ours, Level::Thousandth)] {
-                let fit = laws::fit(counts, &law, level);
-                assert_eq!(fit.verdict, Verdict::Fits, "{draw}, {kind}, {whose}: {fit:?}");
-            }
-        }
-        // The test distinguishes them.
-        let most = Level::Thousandth.most_apart(DRAWS);
-        let [uniform, gaussian, special, pareto] = &ours[..4] else { panic!("four of them") };
-        assert!(distance(uniform, gaussian) > most && distance(special, pareto) > most);
-    }
 }
 
 #[test]

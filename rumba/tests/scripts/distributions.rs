@@ -7,7 +7,7 @@ use rumba_workload_sysbench::random::{Distribution, Shapes};
 use rumba_workload_sysbench::setup::Setup;
 
 use super::Run;
-use super::laws::{self, Fit, Law, Level, Verdict};
+use super::laws::{self, Fit, Law, Verdict};
 
 const DRAWS: u32 = 400_000;
 /// A range that does not begin at 1, shifted so that its first number is 1.
@@ -40,7 +40,7 @@ fn counts(draw: &str, classes: usize, shapes: Shapes) -> Vec<f64> {
 }
 
 fn fit(draw: &str, law: &[f64], shapes: Shapes) -> Fit {
-    laws::fit(&counts(draw, law.len(), shapes), law, Level::Thousandth)
+    laws::fit(&counts(draw, law.len(), shapes), law)
 }
 
 fn fits(draw: &str, law: &[f64], shapes: Shapes) {
@@ -50,7 +50,7 @@ fn fits(draw: &str, law: &[f64], shapes: Shapes) {
 /// The first follows the law. The others are its other names: with one seed all of them draw the same.
 fn all_fit(draws: &[&str], law: &[f64], shapes: Shapes) {
     let first = counts(draws[0], law.len(), shapes);
-    let fit = laws::fit(&first, law, Level::Thousandth);
+    let fit = laws::fit(&first, law);
     assert_eq!(fit.verdict, Verdict::Fits, "{}, {shapes:?}: {fit:?}", draws[0]);
     for draw in &draws[1..] {
         assert_eq!(counts(draw, law.len(), shapes), first, "{draw}, {shapes:?}: it is {} by another name", draws[0]);
@@ -191,7 +191,7 @@ fn texts_of_rows_that_are_loaded_are_drawn_as_all_others() {
         counted(&script, Shapes::default())
     };
     let drawn = into("con:load_rows_string('@')");
-    let fit = laws::fit(&drawn, &laws::uniform(26), Level::Thousandth);
+    let fit = laws::fit(&drawn, &laws::uniform(26));
     assert_eq!(fit.verdict, Verdict::Fits, "{fit:?}");
     assert_eq!(drawn, into("con:load_rows_text(sysbench.rand.string('@'))"));
 }

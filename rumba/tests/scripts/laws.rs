@@ -1,7 +1,7 @@
 //! The laws of sysbench's random numbers, and a test of whether draws follow one.
 //!
 //! They are derived from the documentation of each distribution in sysbench 1.0.20, and of the zipfian one in 1.1, and
-//! not from code that draws. `sysbench_runs.rs` checks the installed sysbench against the same laws.
+//! not from code that draws. sysbench 1.0.20 was found to follow the same laws.
 
 /// The probability of each number of a range, the lowest first.
 pub type Law = Vec<f64>;
@@ -63,29 +63,9 @@ fn sum_is_below(sum: f64, shares: u32) -> f64 {
     total / (1..=shares).map(f64::from).product::<f64>()
 }
 
-/// How rarely draws that follow a law are rejected, at both ends of the range.
-#[derive(Clone, Copy, Debug)]
-pub enum Level {
-    /// Once in a thousand times, for draws with a seed, which are the same each time.
-    Thousandth,
-    /// Once in a million times, for draws without a seed.
-    Millionth,
-}
-
-impl Level {
-    fn share(self) -> f64 {
-        match self {
-            Level::Thousandth => 1e-3,
-            Level::Millionth => 1e-6,
-        }
-    }
-
-    /// The distance that two samples of one distribution with this many draws exceed only that rarely
-    /// (Kolmogorov–Smirnov).
-    pub fn most_apart(self, draws: usize) -> f64 {
-        (-(self.share() / 2.0).ln() / draws as f64).sqrt()
-    }
-}
+/// How rarely draws that follow a law are rejected, at both ends of the range. They have a seed, so they are the same
+/// each time.
+const REJECTED: f64 = 1e-3;
 
 /// The relation of draws to a law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +86,7 @@ pub struct Fit {
 }
 
 /// Compares draws with a law, by the counts of each number.
-pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
+pub fn fit(counts: &[f64], law: &[f64]) -> Fit {
     assert_eq!(counts.len(), law.len());
     let of_all: f64 = law.iter().sum();
     assert!((of_all - 1.0).abs() < 1e-6, "no law: {of_all}");
@@ -114,8 +94,8 @@ pub fn fit(counts: &[f64], law: &[f64], level: Level) -> Fit {
     let chi_square: f64 = classes.iter().map(|(count, expected)| (count - expected).powi(2) / expected).sum();
     let freedom = classes.len() - 1;
     let verdict = match tails(freedom, chi_square) {
-        (_, above) if above < level.share() => Verdict::TooFar,
-        (below, _) if below < level.share() => Verdict::TooNear,
+        (_, above) if above < REJECTED => Verdict::TooFar,
+        (below, _) if below < REJECTED => Verdict::TooNear,
         _ => Verdict::Fits,
     };
     Fit { verdict, chi_square, freedom }
@@ -140,7 +120,7 @@ fn classes(counts: &[f64], law: &[f64]) -> Vec<(f64, f64)> {
 /// The probabilities that a chi-square with this many degrees of freedom is below and above this value. They are the
 /// incomplete gamma functions of half of both, by the series if it is short, and otherwise by Legendre's continued
 /// fraction.
-pub fn tails(freedom: usize, chi_square: f64) -> (f64, f64) {
+fn tails(freedom: usize, chi_square: f64) -> (f64, f64) {
     const ENOUGH: f64 = 1e-12;
     let (a, x) = (freedom as f64 / 2.0, chi_square / 2.0);
     let scale = (a * x.ln() - x - ln_gamma_of_half(freedom)).exp();

@@ -5,7 +5,6 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
 
-use super::existing::{Existing, PASSWORD};
 use super::{TestDir, figure, succeeds};
 
 /// Each event moves 1 from a row to another in a transaction, so the sum stays 0 unless a part of one is committed.
@@ -100,26 +99,6 @@ impl<'a> Run<'a> {
         let sum = succeeds(place, &[options, &["pairs.lua", "cleanup"]].concat());
         assert!(sum.contains("sum 0\t") && !sum.contains("sum 0\t0\n"), "{sum}");
     }
-}
-
-#[test]
-#[needs(MariaDb)]
-fn mariadb_restart_is_survived_only_if_the_loss_is_ignored() {
-    let place = TestDir::new();
-    let mut server = Existing::start(&[]);
-    server.fetch("CREATE DATABASE sbtest");
-    let (socket, password) =
-        (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
-    let options = [&socket, "--mysql-user=root", &password, "--mysql-ignore-errors=2013"];
-    let mut run = Run::start(&place, &options);
-    server.restart();
-    run.reconnects();
-    run.goes_on();
-    run.stop(&options, 1.0);
-    let run = Run::start(&place, &[&socket, "--mysql-user=root", &password]);
-    server.restart();
-    let (code, said) = run.end();
-    assert!(code == Some(1) && said.contains("FATAL: "), "{said}");
 }
 
 /// PostgreSQL's driver had no list of ignored errors, so a restart always ended the run.

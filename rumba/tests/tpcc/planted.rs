@@ -215,11 +215,6 @@ fn of_orders() -> Vec<Fault> {
             },
             &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
         ),
-        fault(
-            "INSERT INTO new_order VALUES (1, 5, 1)",
-            |keys| keys.put(NEW_ORDER, &key(&[1, 5, 1]), &[0]),
-            &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
-        ),
         // Two were delivered before their turn, with no other fault: the one before them waits again.
         fault(
             format!(

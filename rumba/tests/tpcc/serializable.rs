@@ -35,12 +35,3 @@ fn what_postgresql_cannot_serialize_is_tried_again() {
     let refusal = "serialization failure: server error 40001";
     is_refused_and_tried_again("postgresql", "postgresql@15", refusal);
 }
-
-/// Reads lock the rows they find, so a stock level and an order can wait for each other's rows of stock. At the
-/// engine's default REPEATABLE READ there are no deadlocks here.
-#[test]
-#[needs(Server("mariadb@10.11"))]
-fn what_deadlocks_in_innodb_is_tried_again() {
-    let refusal = "deadlock: server error 1213 (40001)";
-    is_refused_and_tried_again("innodb", "mariadb@10.11", refusal);
-}
