@@ -9,8 +9,9 @@
 //!
 //! The server must accept the user without a password; all rows must have the same length, like those of `sbtest1`.
 
-use std::collections::BTreeMap;
-use std::error::Error;
+#[path = "common/point_selects.rs"]
+mod point_selects;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-type Failure = Box<dyn Error + Send + Sync>;
+use point_selects::{Arguments, Failure, cpu_us, next_id};
 
 /// A connection to a Unix socket, or to a host and port, with the calls that files and sockets share. An answer that
 /// does not arrive in time is an error. All answers must have the length of the first; the rest of a shorter one,
@@ -161,18 +162,8 @@ struct Connection {
 }
 
 impl Connection {
-    /// SplitMix64, as in `wire_clients`.
-    fn next_id(&mut self, rows: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        ((u128::from(mixed) * u128::from(rows)) >> 64) as u64 + 1
-    }
-
     fn fetch(&mut self, rows: u64) -> Result<(), Failure> {
-        let id = self.next_id(rows);
+        let id = next_id(&mut self.random, rows);
         self.exchange.set_id(id);
         self.missing = self.exchange.answer_bytes;
         let request = &self.exchange.request;
@@ -265,27 +256,17 @@ fn serve(
 }
 
 fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
-    let server = arguments.next().ok_or("the path of the server's socket, or HOST:PORT, is missing")?;
-    let requested: BTreeMap<String, String> = arguments
-        .map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())))
-        .collect::<Option<_>>()
-        .ok_or("arguments are written key=value")?;
-    let number = |key: &str, default: u64| -> Result<u64, Failure> {
-        requested
-            .get(key)
-            .map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
-    };
-    let text = |key: &str, default: &str| requested.get(key).map_or_else(|| default.to_owned(), Clone::clone);
-    let log_in = match text("protocol", "mysql").as_str() {
+    let (server, requested) = Arguments::read()?;
+    let log_in = match requested.text("protocol", "mysql").as_str() {
         "mysql" => mysql,
         "postgresql" => postgresql,
         other => return Err(format!("protocol={other}: mysql or postgresql").into()),
     };
-    let (clients, rows) = (number("clients", 64)?, number("rows", 100_000)?);
-    let [warmup, seconds] = [number("warmup", 5)?, number("seconds", 5)?].map(Duration::from_secs);
-    let (user, database) = (text("user", "root"), text("database", "sbtest"));
-    let is_blocking = number("blocking", 0)? != 0;
+    let (clients, rows) = (requested.number("clients", 64)?, u64::from(requested.number("rows", 100_000)?));
+    let [warmup, seconds] = [requested.number("warmup", 5)?, requested.number("seconds", 5)?];
+    let [warmup, seconds] = [warmup, seconds].map(|s| Duration::from_secs(s.into()));
+    let (user, database) = (requested.text("user", "root"), requested.text("database", "sbtest"));
+    let is_blocking = requested.number("blocking", 0)? != 0;
     let most = if is_blocking { clients as usize } else { std::thread::available_parallelism()?.get() };
     let loops = most.min(clients as usize);
     let serve = if is_blocking { serve_blocking } else { serve };
@@ -293,7 +274,7 @@ fn main() -> Result<(), Failure> {
     for client in 0..clients {
         let mut stream = connect(&server)?;
         let exchange = log_in(&mut stream, &user, &database)?;
-        shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
+        shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client.into() });
     }
     let reported: Vec<AnswerCount> = (0..loops).map(|_| AnswerCount::default()).collect();
     let queries = || reported.iter().map(|reported| reported.0.load(Relaxed)).sum::<u64>();
@@ -321,18 +302,4 @@ fn main() -> Result<(), Failure> {
         println!("{}", serde_json::json!({ "queries_per_s": per_s, "client_cpu_us_per_query": cpu }));
         Ok(())
     })
-}
-
-/// CPU time of this process so far, in microseconds.
-fn cpu_us() -> Result<f64, Failure> {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: it fills the structure that it is given, or says that it did not.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        usage.assume_init()
-    };
-    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
-    Ok(us(usage.ru_utime) + us(usage.ru_stime))
 }

@@ -7,13 +7,15 @@
 //! main thread, for any time, and prints no results. Under callgrind, the difference between N and 2N gives
 //! instructions per query.
 
-use std::collections::BTreeMap;
-use std::error::Error;
+#[path = "common/point_selects.rs"]
+mod point_selects;
+
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use point_selects::{Arguments, Failure, cpu_us, next_id};
 use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Find};
 use rumba_engine_api::engine::ProcessLocation;
@@ -102,16 +104,6 @@ impl PointSelect {
     fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self> {
         Ok(Self { requests: Requests::new(server)?, rows, random: u64::from(at.client), left: queries })
     }
-
-    /// SplitMix64: uniform, and with almost no cost.
-    fn next_id(&mut self) -> i64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        ((u128::from(mixed) * u128::from(self.rows)) >> 64) as i64 + 1
-    }
 }
 
 impl Worker for PointSelect {
@@ -121,8 +113,8 @@ impl Worker for PointSelect {
     }
 
     async fn perform(&mut self) -> Result<Op> {
-        let id = self.next_id();
-        let (rows, bytes) = self.requests.fetch(id).await?;
+        let id = next_id(&mut self.random, self.rows);
+        let (rows, bytes) = self.requests.fetch(id.cast_signed()).await?;
         if rows == 0 || bytes == 0 {
             return Err(EngineError::failed("point select", format!("id {id} gave no row; are there so many rows?")));
         }
@@ -130,26 +122,8 @@ impl Worker for PointSelect {
     }
 }
 
-/// `key=value` arguments, with defaults.
-struct Arguments(BTreeMap<String, String>);
-
-impl Arguments {
-    fn number(&self, key: &str, default: u32) -> Result<u32, Box<dyn Error>> {
-        self.0
-            .get(key)
-            .map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
-    }
-
-    fn text(&self, key: &str, default: &str) -> String {
-        self.0.get(key).map_or_else(|| default.to_owned(), Clone::clone)
-    }
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let socket = arguments.next().ok_or("the path of the server's socket, or HOST:PORT, is missing")?;
-    let requested = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
-    let requested = Arguments(requested.collect::<Option<_>>().ok_or("arguments are written key=value")?);
+fn main() -> Result<(), Failure> {
+    let (socket, requested) = Arguments::read()?;
     let clients = requested.number("clients", 64)?;
     let (warmup, seconds) = (requested.number("warmup", 5)?, requested.number("seconds", 5)?);
     // A document server without users does not accept one.
@@ -203,7 +177,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The process that listens at a socket.
-fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
+fn server_at(socket: &str) -> Result<u32, Failure> {
     let stream = UnixStream::connect(socket).map_err(|error| format!("{socket}: {error}"))?;
     let mut reported = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -219,12 +193,12 @@ fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
 const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
 
 /// Runs a client on this thread to the end of its stream, with its pace and its records.
-fn alone(mut client: PointSelect) -> Result<(), Box<dyn Error>> {
+fn alone(mut client: PointSelect) -> Result<(), Failure> {
     let mut pace = ClientPace::alone(Arc::new(Cells::new(1)));
     block_on(client.run(&mut pace)).map_err(|error| error.to_string().into())
 }
 
-fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) -> Result<(), Box<dyn Error>> {
+fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) -> Result<(), Failure> {
     running.wait(Instant::now() + Duration::from_secs(u64::from(warmup)));
     running.collect();
     let (start, cpu_before) = (Instant::now(), cpu_us()?);
@@ -254,21 +228,7 @@ fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) ->
     Ok(())
 }
 
-/// The CPU time of this process so far, including ended threads, in microseconds.
-fn cpu_us() -> Result<f64, Box<dyn Error>> {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: it fills the structure that it is given, or says that it did not.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        usage.assume_init()
-    };
-    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
-    Ok(us(usage.ru_utime) + us(usage.ru_stime))
-}
-
-fn rss_bytes() -> Result<u64, Box<dyn Error>> {
+fn rss_bytes() -> Result<u64, Failure> {
     let text = std::fs::read_to_string("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("/proc/self/status has no VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)

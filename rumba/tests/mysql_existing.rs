@@ -81,30 +81,6 @@ fn password_tls_and_engine_errors_precede_creation() {
     refused(&place, &output, &["has no engine TokuDB", "it has InnoDB"]);
 }
 
-#[test]
-fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
-    let place = TestDir::new();
-    for dsn in [
-        "mysql://root:PASSWORD@/lab",
-        // The option was repeated with it,
-        "mysql://root@/lab?socket=/s&password=PASSWORD",
-        "mysql://root:x?PASSWORD@host/lab",
-        // These were once taken for a directory or a release.
-        "root:PASSWORD@host/lab",
-        "mysql:root:PASSWORD@host",
-    ] {
-        let server = format!("server={}", dsn.replace("PASSWORD", PASSWORD));
-        let output = place.short_run("innodb", &["--set", &server]).output().unwrap();
-        refused(&place, &output, &["password", "RUMBA_MYSQL_PASSWORD"]);
-    }
-    let text = format!(
-        "name = \"a\"\n[workload.linkbench]\n[[engine]]\nuse = \"innodb\"\nserver = \"mysql://root:{PASSWORD}@/lab\"\n"
-    );
-    std::fs::write(place.path("a.toml"), text).unwrap();
-    let output = place.rumba(&["run", "a.toml", "--out", "out"]).output().unwrap();
-    refused(&place, &output, &["a.toml:5", "must not hold a password"]);
-}
-
 /// Guards against dropping foreign tables: a foreign marker table with the right column would have allowed it. The
 /// error was "Unknown column".
 #[test]

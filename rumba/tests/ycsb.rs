@@ -10,16 +10,13 @@ mod common;
 mod embedded;
 
 use common::{TestDir, ended, phase, set, two_at_a_time};
-use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_engine_api::check::Check;
-use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_engine_api::kv::{KvSession, Scan};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, block_on};
 use rumba_engine_api::workload::{Bound, Workload};
 use rumba_engine_lmdb::Lmdb;
-use rumba_engine_mongodb::MongoEngine;
 use rumba_engine_sqlite::Sqlite;
 use rumba_testkit::turns::{ALONE, Turns};
 use rumba_workload_ycsb::Ycsb;
@@ -114,12 +111,8 @@ fn the_core_workloads_run_over_postgresql() {
 #[needs(SecantusDb)]
 fn the_core_workloads_run_over_documents() {
     // It sorts all records for each scan, and one operation in twenty is an insert.
-    runs_with(&["recordcount=200", "loop=3s", "rate=100"], "secantusdb", Some(&secantusdb()));
-}
-
-/// The path of the program among the build's tools, for any working directory.
-fn secantusdb() -> String {
-    rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string()
+    let server = rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string();
+    runs_with(&["recordcount=200", "loop=3s", "rate=100"], "secantusdb", Some(&server));
 }
 
 /// A small database on which a client has worked.
@@ -146,20 +139,13 @@ fn run(mut client: Box<dyn Client>, turns: usize) {
     block_on(client.run(&mut Turns::of(turns))).unwrap();
 }
 
-/// An engine in the process.
-fn in_process(engine: &dyn Engine) -> EngineConfig {
-    EngineConfig { cache: 4 << 20, durability: Durability::None, ..EngineConfig::new(engine.info().name) }
-}
-
 impl Worked {
     fn new(engine: &dyn Engine, more: &[(&str, Value)]) -> Self {
-        Self::with(engine, &in_process(engine), more)
-    }
-
-    fn with(engine: &dyn Engine, config: &EngineConfig, more: &[(&str, Value)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bound = Ycsb.bind(&settings(more)).unwrap();
-        let instance = engine.open(dir.path(), config, bound.schema(engine.info().family)).unwrap();
+        let own = EngineConfig::new(engine.info().name);
+        let config = EngineConfig { cache: 4 << 20, durability: Durability::None, ..own };
+        let instance = engine.open(dir.path(), &config, bound.schema(engine.info().family)).unwrap();
         bound.create_schema(&mut instance.session().unwrap()).unwrap();
         run(bound.loader(0, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
         let worked = Self { bound, instance, _dir: dir };
@@ -202,11 +188,6 @@ impl Worked {
         let all = Scan { from: &[], to: &[0xff], limit: usize::MAX };
         self.keys().scan(0, all, &mut |key, value| records.push((key.to_vec(), value.to_vec()))).unwrap();
         records
-    }
-
-    fn documents(&self) -> Box<dyn DocumentSession> {
-        let Session::Document(session) = self.instance.session().unwrap() else { panic!("SecantusDB has documents") };
-        session
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {
@@ -340,42 +321,4 @@ fn each_kind_of_damage_is_found_over_sql() {
     damage(&format!("UPDATE usertable SET FIELD3 = FIELD3 || 'x' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
     damage(&format!("UPDATE usertable SET FIELD3 = NULL WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
     damage(&format!("UPDATE usertable SET YCSB_KEY = 'user1' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 10)]);
-}
-
-#[test]
-#[needs(SecantusDb)]
-fn each_kind_of_damage_is_found_over_documents() {
-    let engine = MongoEngine::SECANTUSDB;
-    let own = EngineConfig { cache: 64 << 20, durability: Durability::NoSync, ..in_process(&engine) };
-    let worked = Worked::with(&engine, &EngineConfig { server: Some(secantusdb()), ..own }, &[]);
-    assert_eq!(worked.broken(), []);
-    // The stored documents, in the order of the keys.
-    let (mut all, order) = (Documents::default(), DocumentBuf::of(|of| of.small("_id", 1)));
-    let find = Find { sort: order.get(), ..Find::by(Document::EMPTY) };
-    let visit = &mut |document: Document<'_>| all.embed(document);
-    block_on(worked.documents().execute(Command::Find { of: "usertable", find }, visit)).unwrap();
-    let first = all.iter().next().unwrap();
-    let id = first.get("_id").unwrap().unwrap();
-    let filter = DocumentBuf::of(|of| of.value("_id", id));
-    let change = |command: Command<'_>| block_on(worked.documents().execute(command, &mut |_| {})).unwrap().matched;
-    let remove = || change(Command::Delete { from: "usertable", filter: filter.get(), all: false });
-    let damage = |values: &dyn Fn(&mut Writer<'_>), expected: &[(usize, u64)]| {
-        let update = DocumentBuf::of(values);
-        let update = Update { filter: filter.get(), update: update.get(), upsert: false };
-        assert_eq!(change(Command::Update { of: "usertable", update }), 1);
-        assert_eq!(worked.broken(), expected);
-        // And undone again.
-        let mut whole = Documents::default();
-        whole.embed(first);
-        assert_eq!((remove(), change(Command::Insert { into: "usertable", documents: &whole })), (1, 1));
-        assert_eq!(worked.broken(), []);
-    };
-    let other = first.get("field4").unwrap().unwrap();
-    damage(&|of| of.document("$set", |of| of.value("field3", other)), &[(VALUES, 1)]);
-    damage(&|of| of.document("$set", |of| of.text("field3", "never written")), &[(VALUES, 1)]);
-    damage(&|of| of.document("$set", |of| of.int("field3", 7)), &[(KEYS, 1)]);
-    damage(&|of| of.document("$unset", |of| of.text("field9", "")), &[(KEYS, 1)]);
-    damage(&|of| of.document("$set", |of| of.binary("field10", b"one more")), &[(KEYS, 1)]);
-    assert_eq!(remove(), 1);
-    assert_eq!(worked.broken(), [(COUNT, 1)]);
 }

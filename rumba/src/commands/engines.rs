@@ -9,7 +9,6 @@ use rumba_engine_api::engine::{Availability, BuildSelector, Engine, ExternalLibr
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::server::ServerInfo;
 use rumba_lab::registry::Registry;
-use rumba_lab::trial::child::stop_signals;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 
@@ -204,8 +203,7 @@ fn fetch(registry: &Registry, what: &str, name: &str, called: impl Fn(&ServerInf
 fn end_children_when_interrupted() -> Result<Arc<AtomicBool>, Problem> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
-    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
-        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    let mut signals = super::signals()?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
             flag.store(true, Relaxed);

@@ -35,6 +35,8 @@ use std::process::{Command, ExitCode};
 use rumba_engine_api::printable::printable;
 use rumba_engine_api::setting::{Kind, SettingInfo};
 use rumba_lab::registry::Registry;
+use rumba_lab::trial::child::stop_signals;
+use signal_hook::iterator::Signals;
 
 use crate::problem::Problem;
 use crate::progress::notify;
@@ -79,48 +81,50 @@ impl From<ExitCode> for Output {
     }
 }
 
+/// The end of a command that rumba starts itself.
+fn ended(served: std::io::Result<()>, what: &str, remedy: &str) -> Result {
+    served.map(|()| Output::default()).map_err(|error| Problem::failure(format!("{what}: {error}"), remedy))
+}
+
 /// `rumba trial`: one trial in this process.
 pub fn trial(registry: &Registry) -> Result {
-    rumba_lab::trial::child::serve(registry).map(|()| Output::default()).map_err(|error| {
-        Problem::failure(format!("the trial's order: {error}"), "`rumba run` gives it; do not run it by hand")
-    })
+    let served = rumba_lab::trial::child::serve(registry);
+    ended(served, "the trial's order", "`rumba run` gives it; do not run it by hand")
 }
 
 /// `rumba probe`: checks in this process whether an engine can run a configuration.
 pub fn probe(registry: &Registry) -> Result {
-    rumba_lab::probe::serve(registry)
-        .map(|()| Output::default())
-        .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
+    ended(rumba_lab::probe::serve(registry), "the probe", "`rumba run` asks it; do not run it by hand")
 }
 
 /// `rumba keep`: supervises a managed server until it is stopped.
 pub fn keep() -> Result {
-    let reported = |error: std::io::Error| {
-        Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
-    };
     let managed = rumba_lab::provision::ResourceRegistry::of_user()?;
-    rumba_lab::keeper::keep(&managed, own).map(|()| Output::default()).map_err(reported)
+    let served = rumba_lab::keeper::keep(&managed, own);
+    ended(served, "the server's keeper", "`rumba server start` orders it; see `rumba doctor`")
 }
 
 /// `rumba hold`: holds an instance open within its limits.
 pub fn hold(registry: &Registry) -> Result {
-    rumba_lab::keeper::hold(registry)
-        .map(|()| Output::default())
-        .map_err(|error| Problem::failure(format!("the server's holder: {error}"), "`rumba keep` starts it"))
+    ended(rumba_lab::keeper::hold(registry), "the server's holder", "`rumba keep` starts it")
 }
 
 /// `rumba delay`: serves the file of a volume, and delays its requests.
 pub fn delay() -> Result {
-    rumba_lab::limits::delay_requests().map(|()| Output::default()).map_err(|error| {
-        Problem::failure(format!("the delay of a volume: {error}"), "`rumba run` starts it; do not run it by hand")
-    })
+    let served = rumba_lab::limits::delay_requests();
+    ended(served, "the delay of a volume", "`rumba run` starts it; do not run it by hand")
 }
 
 /// `rumba harness`: measures rumba's own cost per operation, in this process.
 pub fn harness(registry: &Registry) -> Result {
-    rumba_lab::harness::serve(registry).map(|()| Output::default()).map_err(|error| {
-        Problem::failure(format!("the harness's own cost: {error}"), "`rumba run` asks for it; do not run it by hand")
-    })
+    let served = rumba_lab::harness::serve(registry);
+    ended(served, "the harness's own cost", "`rumba run` asks for it; do not run it by hand")
+}
+
+/// The signals that end a command.
+fn signals() -> std::result::Result<Signals, Problem> {
+    Signals::new(stop_signals())
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))
 }
 
 /// This binary as another process with one argument.

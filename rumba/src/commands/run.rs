@@ -13,7 +13,6 @@ use rumba_lab::registry::Registry;
 use rumba_lab::runner::{DryRun, Options, Runner};
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{self, ResultsDir};
-use rumba_lab::trial::child::stop_signals;
 use rumba_report::TableOptions;
 use rumba_results::engine_name::split_list;
 use rumba_results::event::Event;
@@ -173,8 +172,7 @@ impl Watch for Watching<'_> {
 fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     let stops = Arc::new(AtomicUsize::new(0));
     let counted = stops.clone();
-    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
-        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    let mut signals = super::signals()?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let (steps, words) = match signal {

@@ -1,7 +1,6 @@
 //! `rumba serve`.
 
 use rumba_engine_api::printable::shown;
-use rumba_lab::trial::child::stop_signals;
 use rumba_live::{Content, Library, Server};
 
 use super::Output;
@@ -16,8 +15,7 @@ pub fn run(args: &ServeArgs) -> super::Result {
         let message = format!("{} is no directory", shown(&args.directory));
         return Err(Problem::mistake(message, "name the directory that holds results; `rumba run` makes results/"));
     }
-    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
-        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    let mut signals = super::signals()?;
     let listener = rumba_live::listen(args.port.unwrap_or(0)).map_err(not_served)?;
     let content = Content { library: Library::new(&args.directory), live: None };
     let server = Server::start(listener, content).map_err(not_served)?;

@@ -52,27 +52,6 @@ fn rows_of_prepared_statements_are_those_of_mariadb() {
     assert!(said.contains("all the same"), "{said}");
 }
 
-/// The arguments that make a script prepare over a server.
-fn words_of_postgresql(server: &PostgreSql) -> [String; 6] {
-    [
-        "--db-driver=pgsql".to_owned(),
-        format!("--pgsql-host={}", server.directory().display()),
-        format!("--pgsql-port={}", server.port()),
-        format!("--pgsql-user={SUPERUSER}"),
-        "--pgsql-db=postgres".to_owned(),
-        "prepare".to_owned(),
-    ]
-}
-
-#[test]
-#[needs(PostgreSql)]
-fn rows_of_prepared_statements_are_those_of_postgresql() {
-    let place = TestDir::new();
-    let server = PostgreSql::start(&[], &[]);
-    let said = succeeds(&place, PREPARED_ROWS, &words_of_postgresql(&server).each_ref().map(String::as_str));
-    assert!(said.contains("all the same"), "{said}");
-}
-
 /// As in sysbench, each parameter has the type of its bound value, and not that of its position. Otherwise the first
 /// would have none, and the second would exceed the column's range.
 const DECLARED: &str = r"
@@ -119,9 +98,14 @@ const DECLARED: &str = r"
 
 #[test]
 #[needs(PostgreSql)]
-fn postgresql_parameters_have_the_types_of_bound_values() {
+fn postgresql_returns_the_same_rows_with_types_of_bound_values() {
     let place = TestDir::new();
     let server = PostgreSql::start(&[], &[]);
-    let said = succeeds(&place, DECLARED, &words_of_postgresql(&server).each_ref().map(String::as_str));
-    assert!(said.contains("all declared"), "{said}");
+    let host = format!("--pgsql-host={}", server.directory().display());
+    let (port, user) = (format!("--pgsql-port={}", server.port()), format!("--pgsql-user={SUPERUSER}"));
+    let words = ["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres", "prepare"];
+    for (script, end) in [(PREPARED_ROWS, "all the same"), (DECLARED, "all declared")] {
+        let said = succeeds(&place, script, &words);
+        assert!(said.contains(end), "{said}");
+    }
 }

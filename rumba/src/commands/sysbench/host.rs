@@ -292,10 +292,6 @@ fn port(options: &OptionSet, name: &str) -> Result<u16> {
     u16::try_from(number).map_err(|_| EngineError::failed("connect", format!("--{name}={number} is no port")))
 }
 
-fn text(options: &OptionSet, name: &str) -> String {
-    options.text(name).unwrap_or_default().to_owned()
-}
-
 fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way> {
     let tls = mysql_tls(options)?;
     let sockets = options.list("mysql-socket");
@@ -320,7 +316,7 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way> {
     }
     let targets = addresses.into_iter().map(|address| mysql::Target {
         address,
-        user: text(options, "mysql-user"),
+        user: options.text("mysql-user").unwrap_or_default().to_owned(),
         password: mysql::Secret::new(mysql_password(options)),
         database: options.text("mysql-db").map(str::to_owned),
         tls: tls.clone(),

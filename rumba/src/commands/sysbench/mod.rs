@@ -27,17 +27,12 @@ use rumba_workload_sysbench::cli::{OptionSet, Refusal, Settings, help, layout, v
 use rumba_workload_sysbench::executable;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::host::{Host, Rank};
-use rumba_workload_sysbench::output;
+use rumba_workload_sysbench::output::{self, print};
 use rumba_workload_sysbench::remedy::Ignored;
 
 use fleet::Part;
 use run::ClientLocation;
 use test::Test;
-
-/// Prints to standard output. A failed write is noted, see [`output`].
-fn print(text: &str) {
-    output::print(text);
-}
 
 /// Prints a line on standard error, if it is open.
 fn note(what: &impl std::fmt::Display) {

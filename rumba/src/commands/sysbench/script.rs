@@ -200,11 +200,3 @@ impl Client for Once {
         })
     }
 }
-
-/// The refusal of a script without an event function.
-pub fn without_event(script: &Script) -> Refusal {
-    Refusal::Fatal(format!(
-        "cannot find the event() function in {}",
-        rumba_workload_sysbench::cli::command_line::short_name(script.setup.script.name())
-    ))
-}

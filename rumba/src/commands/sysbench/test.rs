@@ -11,16 +11,17 @@ use rumba_lab::run::driver::Make;
 use rumba_results::record::DriverKind;
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::built_in_tests::{BuiltInTest, Started};
-use rumba_workload_sysbench::cli::Snapshot;
+use rumba_workload_sysbench::cli::command_line::short_name;
 use rumba_workload_sysbench::cli::report::{self, Closing, Subject};
 use rumba_workload_sysbench::cli::settings::{ClientDriver, Settings};
+use rumba_workload_sysbench::cli::{Refusal, Snapshot};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::failure::Function;
 use rumba_workload_sysbench::setup::Events;
 
 use super::dry::statements_of_a_client;
 use super::host::Lack;
-use super::script::{Script, without_event};
+use super::script::Script;
 use super::{Ended, host, print};
 
 /// A test that is about to run.
@@ -79,7 +80,11 @@ impl Test<'_> {
     pub fn init(&self) -> Result<(), Ended> {
         let Test::Script(script) = self else { return Ok(()) };
         script.call(Function::Init)?;
-        if script.has("event") { Ok(()) } else { Err(Ended::refused(&without_event(script))) }
+        if script.has("event") {
+            return Ok(());
+        }
+        let words = format!("cannot find the event() function in {}", short_name(self.name()));
+        Err(Ended::refused(&Refusal::Fatal(words)))
     }
 
     /// The mode text that follows the general options.
