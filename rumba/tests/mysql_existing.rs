@@ -68,19 +68,6 @@ fn no_process_of_a_run_shows_the_password() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-#[test]
-#[needs(MariaDb)]
-fn password_tls_and_engine_errors_precede_creation() {
-    let place = TestDir::new();
-    let server = Existing::start(&[]);
-    let output = server.run(&place, "innodb", "lab", "", "wrong");
-    refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
-    let output = server.run(&place, "innodb", "lab", "&tls=required", PASSWORD);
-    refused(&place, &output, &["TLS", "tls="]);
-    let output = server.run(&place, "tokudb", "lab", "", PASSWORD);
-    refused(&place, &output, &["has no engine TokuDB", "it has InnoDB"]);
-}
-
 /// Guards against dropping foreign tables: a foreign marker table with the right column would have allowed it. The
 /// error was "Unknown column".
 #[test]
