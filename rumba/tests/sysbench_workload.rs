@@ -296,8 +296,8 @@ fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// Trials of two C modules are therefore not repeats of each other either. Guards against missing symbols too: modules once
-/// found no Lua functions in the program, and `require` failed.
+/// Trials of two C modules are therefore not repeats of each other either. Guards against missing symbols too: modules
+/// once found no Lua functions in the program, and `require` failed.
 #[test]
 #[needs(CCompiler)]
 fn a_module_in_c_is_a_part_of_the_script_s_text() {

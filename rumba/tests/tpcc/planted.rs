@@ -25,8 +25,8 @@ fn fault(sql: impl Into<String>, broken: &'static [&'static str]) -> Fault {
     (sql.into(), broken)
 }
 
-/// Sets whether an order is delivered, in every row that has this fact. `which` selects the order from the new orders of
-/// a district. It may depend on the waiting ones, which change last.
+/// Sets whether an order is delivered, in every row that has this fact. `which` selects the order from the new orders
+/// of a district. It may depend on the waiting ones, which change last.
 fn sql_set_delivered(district: u32, which: &str, is_delivered: bool) -> String {
     let (carrier, time, sign) = if is_delivered { ("1", "'2030-01-01'", '+') } else { ("NULL", "NULL", '-') };
     let order = format!("(SELECT {which} FROM new_order WHERE no_d_id = {district})");
@@ -175,8 +175,8 @@ fn a_fault_of_each_kind_is_found_by_its_condition() {
     }
 }
 
-/// Faults of customers: their number matches the scale, but one has a number beyond it, so that orders and payments have
-/// no customer. Guards against a missed fault: a new customer without orders and payments once hid the missing one.
+/// Faults of customers: their number matches the scale, but one has a number beyond it, so that orders and payments
+/// have no customer. Guards against a missed fault: a new customer without orders and payments once hid the missing one.
 #[test]
 fn missing_customer_is_found_by_orders_and_payments() {
     for (is_new, wrong) in [(false, 2), (true, 1)] {
