@@ -143,30 +143,6 @@ fn full_results_disk_loses_at_most_one_interval() {
 
 #[test]
 #[needs(Tmpfs)]
-fn disk_without_free_inodes_is_full_and_run_resumes_later() {
-    let place = TestDir::new();
-    let memory = Tmpfs::at(&place.path("memory"), "size=24m,nr_inodes=64");
-    let out = memory.path().join("out");
-    let run = Run::start(&place, "sqlite", &out, &["loops=2", "loop=3s", "repeats=1"]);
-    let ballast: Vec<PathBuf> = (0..64).map(|number| memory.path().join(format!("ballast-{number}"))).collect();
-    assert!(ballast.iter().any(|file| std::fs::File::create(file).is_err()), "there are too many inodes");
-    let (status, said) = run.wait();
-    assert_eq!(status.code(), Some(1), "{said}");
-    let report = report(&place, &out);
-    let cause = report["trials"][0]["failure"]["cause"].as_str().unwrap();
-    assert!(cause.starts_with("results-disk-full: "), "{cause}");
-    assert_eq!(phase(&report["trials"][0], "loop 1").unwrap()["complete"], true, "it was whole by then");
-    for file in ballast.iter().filter(|file| file.exists()) {
-        std::fs::remove_file(file).unwrap();
-    }
-    let output = place.rumba(&["run", "--resume"]).arg(&out).output().unwrap();
-    let report = self::report(&place, &out);
-    assert!(is_measured(&report["trials"][0]) && missing(&report) == "[]", "{}", text(&output));
-    assert!(place.is_clean());
-}
-
-#[test]
-#[needs(Tmpfs)]
 fn disk_too_small_for_the_record_is_refused_before_start() {
     let place = TestDir::new();
     let memory = Tmpfs::at(&place.path("memory"), "size=4m");
