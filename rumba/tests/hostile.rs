@@ -9,7 +9,6 @@ rumba_testkit::main!();
 mod common;
 
 use std::fs::{self, Permissions};
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
