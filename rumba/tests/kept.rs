@@ -108,36 +108,6 @@ fn repeats_of_mongodb_start_from_one_load_and_verify() {
     }
 }
 
-/// The starts of each load give one figure. A load is made for each repeat, and removed before the next one.
-#[test]
-fn every_repeat_has_its_own_load_and_pools_its_starts() {
-    let place = TestDir::new();
-    let sets = ["repeats=2", "starts=2", "loops=1"].map(|set| ["--set", set]).concat();
-    let output = ended(0, place.short_run("rocksdb,null", &sets));
-    let report = place.report();
-    let trials = report["trials"].as_array().unwrap();
-    let reported = |trial: &Value| (trial["directory"].as_str().unwrap().to_owned(), trial["loaded_by"].as_u64());
-    let of_rocksdb: Vec<_> = trials.iter().filter(|trial| trial["engine"] == "rocksdb").map(reported).collect();
-    let expected = [
-        ("001-rocksdb-load", None),
-        ("002-rocksdb-c2-r1-s1", Some(1)),
-        ("005-rocksdb-c2-r1-s2", Some(1)),
-        ("006-rocksdb-load2", None),
-        ("008-rocksdb-c2-r2-s1", Some(6)),
-        ("009-rocksdb-c2-r2-s2", Some(6)),
-    ];
-    assert_eq!(of_rocksdb, expected.map(|(name, load)| (name.to_owned(), load)));
-    assert!(trials.iter().filter(|trial| trial["part"] == "run").all(is_verified));
-    for row in report["summary"]["rows"].as_array().unwrap() {
-        let rate = &row["run"]["metrics"]["ops_per_s"];
-        assert_eq!((row["loads"].as_u64(), rate["values"].as_array().unwrap().len()), (Some(2), 2), "{row}");
-        assert_eq!(rate["starts"].as_array().unwrap().len(), 2, "{rate}");
-        assert_eq!(row["run"]["starts"], serde_json::json!([2, 2]));
-    }
-    assert!(text(&output).contains("repeat 2, start 2, from the data of trial 6"), "{}", text(&output));
-    assert!(place.is_clean());
-}
-
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &TestDir, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);

@@ -99,24 +99,6 @@ fn the_experiment_in_the_readme_is_read() {
     assert!(text(&output).contains("24 trials"), "{}", text(&output));
 }
 
-#[test]
-fn unsteady_warmup_ends_at_its_limit_with_a_reason() {
-    let place = TestDir::new();
-    let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "interval=200ms"];
-    ended(0, place.short_run("rocksdb", &sets));
-    let report = place.report();
-    let trial = &report["trials"][0];
-    assert!(phase(trial, "warmup").unwrap()["seconds"].as_f64().unwrap() >= 2.0);
-    let warning = trial["warnings"].as_array().unwrap().iter().find(|one| one["code"] == "warmup-not-steady").unwrap();
-    let message = warning["message"].as_str().unwrap();
-    assert!(message.contains("has not run for the 30 s"), "{message}");
-    let has = |code: &str| trial["warnings"].as_array().unwrap().iter().any(|one| one["code"] == code);
-    assert!(has("warmup-levels-unknown"), "RocksDB counts no compactions without its statistics");
-    let steadiness = &report["summary"]["steadiness"][0];
-    assert_eq!((&steadiness["engine"], &steadiness["repeat"]), (&"rocksdb".into(), &1.into()));
-    assert!(steadiness["courses"]["ops_per_s"]["mean"].as_f64().unwrap() > 0.0, "{steadiness}");
-}
-
 /// Hardware counters are counted, or absent with the reason. Most virtual machines have none.
 #[test]
 fn hardware_counters_of_an_embedded_engine_are_the_clients() {

@@ -186,22 +186,6 @@ fn a_dry_run_needs_no_server() {
     assert_eq!((read, written, other), (0.0, 0.0, 1200.0), "no answer says what a statement did: {said}");
 }
 
-#[test]
-fn statement_times_are_reported_at_maximum_verbosity() {
-    let place = TestDir::new();
-    let options = ["--db-driver=sqlite", "--db-debug", "oltp_read_only", "--table-size=500"];
-    succeeds(&place, &[&options[..], &["prepare"]].concat());
-    let run = ["--events=50", "--time=0", "run"];
-    let said = succeeds(&place, &[&options[..], &run].concat());
-    assert!(!said.contains("execution statistics"), "{said}");
-    let said = succeeds(&place, &[&options[..], &["--verbosity=5"], &run].concat());
-    for part in ["Query execution statistics:", "Results fetching statistics:"] {
-        let (_, reported) =
-            said.split_once(&format!("DEBUG: {part}\n")).unwrap_or_else(|| panic!("no {part:?} in {said}"));
-        assert!(figure(reported, "DEBUG:   total:") > 0.0, "{part}: {said}");
-    }
-}
-
 /// A script that sleeps for a millisecond in each event, with more functions.
 fn nap(place: &TestDir, more: &str) {
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(1000) end\n";
@@ -263,25 +247,6 @@ fn a_command_of_all_threads_that_fails_in_one_fails() {
     let output = sysbench(&place, &["fill.lua", "--threads=2", "fill"]);
     let said = text(&output);
     assert!(output.status.code() == Some(1) && said.contains("no room"), "{said}");
-}
-
-#[test]
-fn queue_length_is_reported_during_a_rate_limited_run() {
-    let place = TestDir::new();
-    let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end";
-    std::fs::write(place.path("nap.lua"), script).unwrap();
-    let words = ["--rate=2000", "--time=2", "--report-interval=1", "--report-json=r.json", "run"];
-    let said = succeeds(&place, &[&["nap.lua"][..], &words].concat());
-    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 1s ] ")).collect();
-    assert!(lines.len() == 2 && lines[0].contains(" eps: ") && !lines[1].contains(','), "{said}");
-    // Two thousand events arrive per second, and at most five hundred are served.
-    let (length, concurrency) =
-        (figure(&said, "[ 1s ] queue length:"), lines[1].split_once("concurrency: ").unwrap().1);
-    assert!(length >= 1000.0 && ["0", "1"].contains(&concurrency), "{said}");
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
-    assert_eq!(json["intervals"][0]["queue_length"].as_f64(), Some(length), "{json}");
-    assert!(json["total"].get("queue_length").is_none(), "{json}");
 }
 
 #[test]
