@@ -34,6 +34,20 @@ fn run(place: &TestDir, engine: &str, memory: &str, cache: &str, more: &[&str]) 
 }
 
 #[test]
+#[needs(MariaDb)]
+fn insufficient_memory_is_refused_before_creation() {
+    for engine in ["innodb", "myrocks"] {
+        let place = TestDir::new();
+        let output = run(&place, engine, "87MiB", "32MiB", &[]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        let said = text(&output);
+        assert!(said.contains("e.toml:5:") && said.contains("too small for"), "{said}");
+        assert!(said.contains("set memory to") && said.contains("--allow-tight-memory"), "{said}");
+        assert!(!place.path("out").exists());
+    }
+}
+
+#[test]
 fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
     for engine in embedded::of_linkbench() {
         let place = TestDir::new();
