@@ -16,6 +16,8 @@ use super::tail::{Tail, Unended};
 
 /// A percentile is reported when at least this many samples lie above it.
 const SAMPLES_BEYOND: f64 = 10.0;
+/// Why a type has no statistics.
+const NONE: &str = "no operations of this type";
 
 /// The points of a spectrum, as in HdrHistogram's plots: half of the remainder at each step, in four steps.
 fn spectrum_points() -> impl Iterator<Item = f64> {
@@ -31,17 +33,6 @@ pub fn percentiles(times: &Times) -> Percentiles {
 /// operation at the cut. All open operations will end above it.
 fn percentiles_but(times: &Times, unended: &Unended) -> Percentiles {
     let known = Known::new(times, unended);
-    if known.samples() == 0 {
-        let none = || Metric::absent("no operations of this type");
-        return Percentiles {
-            mean_ms: none(),
-            p50_ms: none(),
-            p95_ms: none(),
-            p99_ms: none(),
-            p999_ms: none(),
-            max_ms: none(),
-        };
-    }
     Percentiles {
         mean_ms: known.over_all(times.sum_ns as f64 / known.samples() as f64),
         p50_ms: known.at(50.0),
@@ -82,7 +73,11 @@ impl<'a> Known<'a> {
 
     /// A statistic in nanoseconds to which all times contribute.
     fn over_all(&self, ns: f64) -> Metric {
-        if self.unended.count() > 0 { self.unknown() } else { Metric::from(ns / 1e6) }
+        match (self.samples(), self.unended.count()) {
+            (0, _) => Metric::absent(NONE),
+            (_, 0) => Metric::from(ns / 1e6),
+            _ => self.unknown(),
+        }
     }
 
     /// The upper end of the bucket, as HdrHistogram reports it, but never above the largest value seen; `None` if an
@@ -95,6 +90,9 @@ impl<'a> Known<'a> {
 
     fn at(&self, percentile: f64) -> Metric {
         let samples = self.samples();
+        if samples == 0 {
+            return Metric::absent(NONE);
+        }
         if samples as f64 * (100.0 - percentile) / 100.0 < SAMPLES_BEYOND {
             return Metric::absent(format!(
                 "{samples} {TOO_FEW_SAMPLES} for p{percentile}: fewer than {SAMPLES_BEYOND} lie beyond it"
@@ -108,7 +106,7 @@ impl<'a> Known<'a> {
     fn within_percent(&self, limit: &ResponseLimit, given_up: u64) -> Metric {
         let limit_ns = limit_ns(limit);
         if self.samples() == 0 {
-            return Metric::absent("no operations of this type");
+            return Metric::absent(NONE);
         }
         if self.unended.count() > 0 && index(limit_ns) >= index(self.unended.shortest_ns) {
             return self.unknown();
@@ -171,17 +169,8 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
 
 /// Response times of all types together.
 pub fn all_responses(counts: &Counts) -> Times {
-    let mut all = Times { sum_ns: 0, max_ns: 0, buckets: Vec::new() };
-    for kind in &counts.kinds {
-        if all.buckets.is_empty() {
-            all.buckets.resize(kind.response.buckets.len(), 0);
-        }
-        all.sum_ns += kind.response.sum_ns;
-        all.max_ns = all.max_ns.max(kind.response.max_ns);
-        for (mine, theirs) in all.buckets.iter_mut().zip(&kind.response.buckets) {
-            *mine += theirs;
-        }
-    }
+    let mut all = Times::default();
+    counts.kinds.iter().for_each(|kind| all.merge(&kind.response));
     all
 }
 
