@@ -19,64 +19,40 @@ fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The CPU clock of one thread, readable from any thread of the process.
+/// The CPU clock of a thread of this process, or of a process with all its threads, ended ones included. Any thread can
+/// read it. Threads of a process that run on other CPUs at this moment lag by up to a scheduler tick each.
 #[derive(Clone, Copy, Debug)]
-pub struct ThreadClock(libc::clockid_t);
+pub struct CpuClock(libc::clockid_t);
 
-impl ThreadClock {
-    /// The clock of the calling thread.
-    pub fn of_this_thread() -> io::Result<Self> {
-        let mut clock = MaybeUninit::uninit();
-        // SAFETY: pthread_self is always valid, and the clock is written before it is read.
-        unsafe {
-            match libc::pthread_getcpuclockid(libc::pthread_self(), clock.as_mut_ptr()) {
-                0 => Ok(Self(clock.assume_init())),
-                error => Err(io::Error::from_raw_os_error(error)),
-            }
-        }
+impl CpuClock {
+    /// The clock of the calling thread; `None` when the kernel provides none.
+    pub fn of_this_thread() -> Option<Self> {
+        let mut clock = 0;
+        // SAFETY: pthread_self is always valid, and the call writes only the clock.
+        let error = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        (error == 0).then_some(Self(clock))
     }
 
-    /// Nanoseconds of CPU that the thread has used; `None` when it has ended.
-    pub fn read_ns(self) -> Option<u64> {
-        read_ns(self.0)
-    }
-}
-
-/// The CPU clock of a process, this one or another: all its threads, those that
-/// have ended included. Threads that run on other CPUs at this moment lag by up
-/// to a scheduler tick each.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessClock(libc::clockid_t);
-
-impl ProcessClock {
     /// The clock of the process that has this pid now; `None` when the kernel provides none.
-    pub fn of(pid: u32) -> Option<Self> {
-        let mut clock = MaybeUninit::uninit();
-        // SAFETY: the clock is written by a call that succeeds, and read only then.
-        unsafe {
-            match libc::clock_getcpuclockid(pid as libc::pid_t, clock.as_mut_ptr()) {
-                0 => Some(Self(clock.assume_init())),
-                _ => None,
-            }
-        }
+    pub fn of_process(pid: u32) -> Option<Self> {
+        let mut clock = 0;
+        // SAFETY: the call writes only the clock.
+        let error = unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) };
+        (error == 0).then_some(Self(clock))
     }
 
-    /// Nanoseconds of CPU that the process has used; `None` when no process has its pid any more.
+    /// Nanoseconds of CPU that have been used; `None` when the thread has ended, or no process has the pid any more.
     pub fn read_ns(self) -> Option<u64> {
-        read_ns(self.0)
+        let mut time = MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: the time is written by a call that succeeds, and read only then.
+        let time = unsafe {
+            if libc::clock_gettime(self.0, time.as_mut_ptr()) != 0 {
+                return None;
+            }
+            time.assume_init()
+        };
+        Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
-}
-
-fn read_ns(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the time is written by a call that succeeds, and read only then.
-    let time = unsafe {
-        if libc::clock_gettime(clock, time.as_mut_ptr()) != 0 {
-            return None;
-        }
-        time.assume_init()
-    };
-    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Nanoseconds that a thread of this process was ready to run and waited for a CPU.
@@ -91,7 +67,7 @@ pub fn run_delay_ns(thread: rustix::thread::Pid) -> Result<u64, String> {
     field.ok_or_else(|| format!("{path}: not as expected"))
 }
 
-/// Context switches of the process, voluntary and not.
+/// Context switches of the process's threads, ended threads included, voluntary and not.
 pub fn ctx_switches() -> io::Result<u64> {
     let usage = usage(libc::RUSAGE_SELF)?;
     Ok(usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64)

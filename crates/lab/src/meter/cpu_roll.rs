@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Known;
-use super::clock::{self, ThreadClock};
+use super::clock::{self, CpuClock};
 
 /// The role of a rumba thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ struct Row {
     id: u64,
     role: Role,
     /// Its clock, and the clock's value when the thread entered.
-    clock: Option<ThreadClock>,
+    clock: Option<CpuClock>,
     entered_ns: u64,
     /// The clock's value at the last reading.
     seen_ns: u64,
@@ -87,7 +87,7 @@ impl ThreadCpuRegistry {
         let mut rows = self.rows();
         let id = rows.next_id;
         rows.next_id += 1;
-        let clock = ThreadClock::of_this_thread().ok();
+        let clock = CpuClock::of_this_thread();
         let thread = rustix::thread::gettid();
         let entered_delay_ns = clock::run_delay_ns(thread).unwrap_or_default();
         let seen_delay_ns = entered_delay_ns;
@@ -110,7 +110,7 @@ impl ThreadCpuRegistry {
         let mut rows = self.rows();
         let mut times = rows.gone;
         for row in &mut rows.live {
-            if let Some(ns) = row.clock.and_then(ThreadClock::read_ns) {
+            if let Some(ns) = row.clock.and_then(CpuClock::read_ns) {
                 row.seen_ns = ns;
             }
             times.add(row.role, row.seen_ns - row.entered_ns);

@@ -175,7 +175,8 @@ impl Meters {
             Some(Err(reason)) => (Err(reason.clone()), Some(Err(reason.clone()))),
         };
         let device = reading(&self.device, DeviceMeter::read);
-        let (mut cpu, ctx_switches) = (self.cpu.read(), process::ctx_switches());
+        let mut cpu = self.cpu.read();
+        let ctx_switches = clock::ctx_switches().map_err(|error| format!("getrusage: {error}"));
         cpu.harness_ns += self.helper.and_then(server::cpu_ns).unwrap_or_default();
         let host_cpu = reading(&self.host_cpu, HostCpuMeter::read);
         let Memory { engine: rss_bytes, own } = match self.memory_read_early.take() {

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use rumba_results::host_cpu::HOST_CPU_ROUNDING_S;
 
+use super::Known;
 use super::proc_file::ProcFile;
-use super::{Known, clock};
 use crate::host::parse;
 
 /// Bytes between a process and storage (`/proc/PID/io`), all threads, ended threads included.
@@ -164,11 +164,6 @@ impl HostCpuMeter {
         let (idle_s, steal_s) = (seconds(ticks.idle), seconds(ticks.steal));
         Ok(HostCpu { at, online: ticks.online, idle_s, steal_s, ctx_switches: ticks.ctx_switches })
     }
-}
-
-/// Context switches of this process's threads, ended threads included, voluntary and not.
-pub fn ctx_switches() -> Result<u64, String> {
-    clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::Known;
-use super::clock::ProcessClock;
+use super::clock::CpuClock;
 use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
 use super::process::{IoCounters, IoMeter, ResidentMeter, memory_share};
@@ -331,7 +331,7 @@ fn ns_per_tick() -> u64 {
 struct Process {
     pid: u32,
     stat: ProcFile,
-    clock: Option<ProcessClock>,
+    clock: Option<CpuClock>,
     io: Known<IoMeter>,
 }
 
@@ -346,7 +346,7 @@ struct Stat {
 impl Process {
     fn of(pid: u32) -> Result<Self, String> {
         let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
-        let process = Self { pid, stat, clock: ProcessClock::of(pid), io: IoMeter::of(&pid.to_string()) };
+        let process = Self { pid, stat, clock: CpuClock::of_process(pid), io: IoMeter::of(&pid.to_string()) };
         // If the first file is still readable after the last was opened, all belong to the same process.
         process.stat().map(|_| process)
     }
@@ -376,7 +376,7 @@ impl Process {
     /// kernel reports nothing finer. The exact clock is addressed by pid, so the process must still exist after the
     /// reading. Ticks are used if there is no clock.
     fn cpu(&self) -> Known<(u64, Stat)> {
-        let exact = self.clock.and_then(ProcessClock::read_ns);
+        let exact = self.clock.and_then(CpuClock::read_ns);
         let stat = self.stat()?;
         Ok((exact.unwrap_or(stat.cpu_ns) + stat.children_ns, stat))
     }

@@ -72,27 +72,21 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return events.finish();
     };
-    let Order { plan, data_dir, limits, delayer, state, act, journal, begun_s, door, .. } = &order;
-    let program = registry.build.to_string();
-    let (door, program) = (*door, program.as_str());
-    let (state, act, delayer) = (state.as_ref(), *act, *delayer);
-    let epoch = began - Duration::from_secs_f64(*begun_s);
-    let (stop, emit) = (&stop, &mut emit);
     super::run(Job {
-        plan,
+        plan: &order.plan,
         engine,
         workload,
-        data_dir,
-        limits,
-        delayer,
-        state,
-        act,
-        journal,
-        epoch,
-        door,
-        program,
-        stop,
-        emit,
+        data_dir: &order.data_dir,
+        limits: &order.limits,
+        delayer: order.delayer,
+        state: order.state.as_ref(),
+        act: order.act,
+        journal: &order.journal,
+        epoch: began - Duration::from_secs_f64(order.begun_s),
+        door: order.door,
+        program: &registry.build.to_string(),
+        stop: &stop,
+        emit: &mut emit,
     });
     // A reader that has ended meanwhile needs no more events.
     let _ = events.finish();
