@@ -102,20 +102,6 @@ fn clients_waiting_at_a_low_rate_are_woken_by_a_higher_one() {
 }
 
 #[test]
-fn a_stop_ends_clients_after_the_operation_in_flight() {
-    for driving in drivers(4) {
-        let endless =
-            |_| Ok(ScriptedClient::new(&[Action::Request, Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());
-        let mut running = made(driving, 4, None, endless).unwrap().start();
-        running.wait(Instant::now() + Duration::from_millis(20));
-        running.stop();
-        wait_for_end(&mut running);
-        assert_eq!(running.failure(), None);
-        running.join();
-    }
-}
-
-#[test]
 fn closed_loop_clients_end_on_time_without_a_stop() {
     for driving in drivers(4) {
         let endless = |_| Ok(ScriptedClient::new(&[Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());

@@ -298,8 +298,9 @@ fn results_just_written_are_not_taken_by_an_earlier_check() {
 fn a_directory_without_results_is_named_as_that() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(read(dir.path()), Err(ReadError::NoResults { .. })));
-    fs::write(dir.path().join("experiment.json"), "{\"format\":99}").unwrap();
-    assert!(matches!(read(dir.path()), Err(ReadError::Format { found: 99, .. })));
+    // Guards against truncating 2^32 + 1 to 1, the own format.
+    fs::write(dir.path().join("experiment.json"), "{\"format\":4294967297}").unwrap();
+    assert!(matches!(read(dir.path()), Err(ReadError::Format { found: 4_294_967_297, .. })));
 }
 
 #[test]

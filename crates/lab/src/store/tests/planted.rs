@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rumba_results::engine_samples::{Column, EngineTimeSeries, Of};
 
-use super::super::read::{add_look, read_experiment};
+use super::super::read::add_look;
 use super::*;
 
 /// No measurement: a reader that blocks or reads endlessly is still busy after this time.
@@ -104,15 +104,6 @@ fn no_link_and_no_name_leads_out_of_results() {
         fs::write(&file, json).unwrap();
         reported(&written, "its name leads out of the directory");
     }
-}
-
-#[test]
-fn oversized_format_number_is_not_read_as_the_own_format() {
-    // Guards against truncating 2^32 + 1 to 1.
-    let written = Written::new(0);
-    fs::write(written.dir.path().join("experiment.json"), "{\"format\":4294967297}").unwrap();
-    let error = read_experiment(written.dir.path()).unwrap_err();
-    assert!(error.to_string().contains("format 4294967297; this version reads format 1"), "{error}");
 }
 
 #[test]
