@@ -10,7 +10,7 @@ use std::process::Command;
 
 use rumba_results::metric::Metric;
 
-use super::owned::ControlGroup;
+use super::owned::{self, ControlGroup};
 use super::tree::{self, Version};
 use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
@@ -74,7 +74,7 @@ impl Group {
 
     /// Its directory.
     pub fn path(&self) -> &Path {
-        self.group.path()
+        &self.group.path
     }
 
     /// Limits its memory. Swap is limited too where the kernel accounts for it. Returns how, for the conditions.
@@ -168,20 +168,20 @@ impl Group {
     /// # Errors
     /// When a process does not end.
     pub fn vacate(&self) -> Result<(), LimitError> {
-        Ok(self.group.vacate()?)
+        Ok(owned::vacate(self.path())?)
     }
 
     /// Removes the group now, and returns the error if that fails.
     ///
     /// # Errors
     /// A resource that could not be undone; `rumba doctor --clean` finds it later.
-    pub fn remove(self) -> Result<(), LimitError> {
+    pub fn remove(mut self) -> Result<(), LimitError> {
         if self.version == Version::One {
             // Page cache left in a removed group would keep kernel memory of it alive. The write may fail while data is
             // still being written, which is harmless.
             let _ = fs::write(self.path().join("memory.force_empty"), "0");
         }
-        Ok(self.group.remove()?)
+        Ok(self.group.remove_once()?)
     }
 }
 

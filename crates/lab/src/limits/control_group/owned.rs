@@ -28,7 +28,8 @@ pub const KIND: Kind =
 /// A control group that this process has made. It is removed when dropped.
 #[derive(Debug)]
 pub struct ControlGroup {
-    path: PathBuf,
+    /// Its directory.
+    pub path: PathBuf,
     registration: Registration,
     removed: bool,
 }
@@ -42,38 +43,19 @@ impl ControlGroup {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("{}{number}", prefix(owner)));
-        let registration = ledger.register(&KIND, &path, owner)?;
-        let mut group = Self { path, registration, removed: true };
-        if let Err(error) = fs::create_dir(&group.path) {
-            group.registration.strike()?;
-            return Err(error).doing("make the control group", &group.path);
+        let mut registration = ledger.register(&KIND, &path, owner)?;
+        if let Err(error) = fs::create_dir(&path) {
+            registration.strike()?;
+            return Err(error).doing("make the control group", &path);
         }
-        group.removed = false;
-        Ok(group)
+        Ok(Self { path, registration, removed: false })
     }
 
-    /// Its directory.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Ends the processes that are still in it.
-    ///
-    /// # Errors
-    /// When a process does not end.
-    pub fn vacate(&self) -> Result<(), ProvisionError> {
-        vacate(&self.path)
-    }
-
-    /// Ends its processes, removes the group, and returns the error if that fails.
+    /// Ends its processes and removes the group, unless that was done.
     ///
     /// # Errors
     /// A resource that could not be undone; `rumba doctor --clean` finds it later.
-    pub fn remove(mut self) -> Result<(), ProvisionError> {
-        self.remove_once()
-    }
-
-    fn remove_once(&mut self) -> Result<(), ProvisionError> {
+    pub fn remove_once(&mut self) -> Result<(), ProvisionError> {
         if self.removed {
             return Ok(());
         }
@@ -135,7 +117,11 @@ fn remove(path: &Path) -> Result<(), ProvisionError> {
     }
 }
 
-fn vacate(path: &Path) -> Result<(), ProvisionError> {
+/// Ends the processes that are still in a group.
+///
+/// # Errors
+/// When a process does not end.
+pub fn vacate(path: &Path) -> Result<(), ProvisionError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let members = members(path).doing("read the processes of", path)?;

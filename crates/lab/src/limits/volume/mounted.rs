@@ -61,7 +61,7 @@ impl Volume {
         // Dropped last if a step fails.
         let mut delayer = None;
         let dir = VolumeDir::create(path, owner, ledger)?;
-        let layout = dir.layout();
+        let layout = &dir.layout;
         if storage.backing == Backing::Tmpfs {
             mount_tmpfs(&layout.backing, storage.size_bytes)?;
         }
@@ -97,7 +97,7 @@ impl Volume {
 
     /// The filesystem's directory.
     pub fn mounted(&self) -> &Path {
-        &self.dir.layout().mounted
+        &self.dir.layout.mounted
     }
 
     /// Notes which groups will throttle the device, so that the throttles are found after a kill.

@@ -102,7 +102,7 @@ pub struct Throttled {
 /// The directory of a volume of this process. Everything in it is undone when it is dropped.
 #[derive(Debug)]
 pub struct VolumeDir {
-    layout: Layout,
+    pub(super) layout: Layout,
     registration: Registration,
     removed: bool,
 }
@@ -144,11 +144,6 @@ impl VolumeDir {
         dir.make_dir(BACKING, PASSABLE)?;
         dir.make_dir(MOUNTED, PASSABLE)?;
         Ok(volume)
-    }
-
-    /// The paths of the volume.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     /// Notes the device once it is attached, and again before anything throttles it.
