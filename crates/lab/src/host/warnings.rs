@@ -15,15 +15,12 @@ const QUIET_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 impl Facts {
     /// The warnings; none on a host that is fit for a benchmark.
     pub fn warnings(&self) -> Vec<Warning> {
-        machine_warnings(&self.machine).into_iter().chain(storage_warnings(&self.storage)).collect()
+        let Self { machine, storage } = self;
+        let of_machine =
+            [governor(machine), cpus(machine), huge_pages(machine), swap(machine), clock(machine), load(machine)];
+        let of_storage = [kind(storage), discard(storage), full(storage), others(storage)];
+        of_machine.into_iter().chain(of_storage).flatten().collect()
     }
-}
-
-fn machine_warnings(machine: &Machine) -> Vec<Warning> {
-    [governor(machine), cpus(machine), huge_pages(machine), swap(machine), clock(machine), load(machine)]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 fn governor(machine: &Machine) -> Option<Warning> {
@@ -97,10 +94,6 @@ fn load(machine: &Machine) -> Option<Warning> {
             "wait until other work has ended, or stop it",
         )
     })
-}
-
-fn storage_warnings(storage: &Storage) -> Vec<Warning> {
-    [kind(storage), discard(storage), full(storage), others(storage)].into_iter().flatten().collect()
 }
 
 fn kind(storage: &Storage) -> Option<Warning> {
