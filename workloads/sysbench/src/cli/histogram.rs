@@ -1,7 +1,5 @@
 //! sysbench's histogram: buckets whose width grows with the value, so that each factor of ten has the same number of
 //! buckets.
-//!
-//! Percentiles are values of buckets, and equal sysbench's to the last digit.
 
 use serde::Serialize;
 
@@ -49,8 +47,7 @@ impl Histogram {
     /// A histogram of latencies in milliseconds, from a microsecond to `max_ms`, which is [`LATENCY_MAX_MS`] for
     /// sysbench's own.
     ///
-    /// A higher `max_ms` adds buckets of the same relative width, so percentiles up to [`LATENCY_MAX_MS`] stay the
-    /// same.
+    /// A higher `max_ms` adds buckets of the same relative width; those up to [`LATENCY_MAX_MS`] stay the same.
     pub fn of_latencies(max_ms: f64) -> Self {
         let mut histogram = Self::new(LATENCY_BUCKETS, LATENCY_MIN_MS, LATENCY_MAX_MS);
         // Four times as many reach to the age of the universe.
@@ -68,44 +65,6 @@ impl Histogram {
     pub fn record_many(&mut self, value: f64, count: u64) {
         let bucket = self.bucket(value);
         self.counts[bucket] += count;
-    }
-
-    /// Adds the counts of another histogram of the same shape.
-    ///
-    /// # Panics
-    /// It has another shape.
-    pub fn merge(&mut self, other: &Histogram) {
-        assert_eq!(
-            (self.counts.len(), self.low, self.per_unit),
-            (other.counts.len(), other.low, other.per_unit),
-            "histograms of other ranges do not add up"
-        );
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
-        }
-    }
-
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.counts.fill(0);
-    }
-
-    /// How many values were counted.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// The bucket at or below which this percentage of the values lies. Without values it is the lowest, which sysbench
-    /// prints as 0.00.
-    pub fn percentile(&self, percent: f64) -> f64 {
-        let wanted = (self.count() as f64 * percent / 100.0 + 0.5).floor() as u64;
-        let mut met = 0;
-        let reaches = |count: &u64| {
-            met += count;
-            met >= wanted
-        };
-        // Above 100 percent it is beyond the last, as in sysbench.
-        self.value(self.counts.iter().position(reaches).unwrap_or(self.counts.len()))
     }
 
     /// The buckets with values, lowest first.
@@ -156,6 +115,11 @@ mod tests {
         histogram
     }
 
+    /// The value of its highest bucket.
+    fn highest(histogram: &Histogram) -> f64 {
+        histogram.buckets().last().unwrap().value
+    }
+
     /// From api_histogram.t.
     #[test]
     fn prints_what_sysbench_prints() {
@@ -168,19 +132,13 @@ mod tests {
       10.000 |**************************************** 2
 ";
         assert_eq!(histogram.text(), expected);
-        assert_eq!(histogram.count(), 6);
-    }
-
-    #[test]
-    fn nothing_was_counted() {
         assert_eq!(of([]).text(), "");
-        assert_eq!(format!("{:.2}", of([]).percentile(95.0)), "0.00");
     }
 
-    /// Percentiles that sysbench often reports, because they are its buckets: 1.44, 1.47, 1.50 ms and so on.
+    /// Latencies that sysbench often reports, because they are its buckets: 1.44, 1.47, 1.50 ms and so on.
     #[test]
-    fn percentiles_are_the_values_of_sysbenchs_buckets() {
-        let shown = |value: f64| format!("{:.2}", of([value]).percentile(95.0));
+    fn buckets_have_sysbenchs_values() {
+        let shown = |value: f64| format!("{:.2}", highest(&of([value])));
         for (value, expected) in [
             (1.44, "1.44"),
             (1.47, "1.47"),
@@ -198,61 +156,33 @@ mod tests {
         assert_eq!(shown(-1.0), "0.00");
     }
 
-    /// The rank is rounded to the nearest event: of ten, 94% and less is the ninth, 95% the tenth.
-    #[test]
-    fn ranks_are_rounded() {
-        let histogram = of((1..=10).map(f64::from));
-        let near = |percent: f64, value: f64| (histogram.percentile(percent) / value - 1.0).abs() < 0.01;
-        assert!(near(50.0, 5.0));
-        assert!(near(94.0, 9.0));
-        assert!(near(95.0, 10.0));
-        assert!(near(100.0, 10.0));
-        assert!(near(1.0, 1e-3), "the rank of 1% of ten is none");
-    }
-
     #[test]
     fn raised_histogram_limit_resolves_longer_latencies_only() {
         let mut raised = Histogram::of_latencies(600_000.0);
         raised.record(300_000.0);
-        assert!((raised.percentile(100.0) / 300_000.0 - 1.0).abs() < 0.01);
+        assert!((highest(&raised) / 300_000.0 - 1.0).abs() < 0.01);
         raised.record(1e9);
-        assert!((raised.percentile(100.0) / 600_000.0 - 1.0).abs() < 0.01);
+        assert!((highest(&raised) / 600_000.0 - 1.0).abs() < 0.01);
         assert_eq!(Histogram::of_latencies(LATENCY_MAX_MS), Histogram::new(1024, 1e-3, 1e5));
         assert_eq!(Histogram::of_latencies(1.0), Histogram::new(1024, 1e-3, 1e5));
-    }
-
-    #[test]
-    fn merged_is_as_recorded_by_one() {
-        let mut one = of([1.0, 2.0]);
-        one.merge(&of([2.0, 3.0]));
-        assert_eq!(one, of([1.0, 2.0, 2.0, 3.0]));
-        one.clear();
-        assert_eq!(one, of([]));
     }
 
     proptest! {
         /// Half a bucket is 0.9% of the value.
         #[test]
-        fn value_is_printed_to_two_decimals(value in 1e-3..1e5_f64, percent in 1.0..100.0_f64) {
-            let reported = of([value; 100]).percentile(percent);
+        fn value_is_printed_to_two_decimals(value in 1e-3..1e5_f64) {
+            let reported = highest(&of([value]));
             prop_assert!((reported / value - 1.0).abs() < 0.01, "{value}: {reported}");
         }
 
         #[test]
-        fn raised_limit_keeps_percentiles_below_sysbenchs_limit(
+        fn raised_limit_keeps_buckets_below_sysbenchs_limit(
             values in prop::collection::vec(1e-4..9.9e4_f64, 1..50),
-            percent in 0.0..100.0_f64,
             max_ms in 1e5..1e8_f64,
         ) {
             let mut raised = Histogram::of_latencies(max_ms);
             values.iter().for_each(|value| raised.record(*value));
-            prop_assert_eq!(raised.percentile(percent), of(values).percentile(percent));
-        }
-
-        #[test]
-        fn a_higher_rank_is_no_lower_latency(values in prop::collection::vec(0.0..1e6_f64, 1..50), percent in 0.0..99.0_f64) {
-            let histogram = of(values);
-            prop_assert!(histogram.percentile(percent) <= histogram.percentile(percent + 1.0));
+            prop_assert_eq!(raised.text(), of(values).text());
         }
     }
 }
