@@ -63,11 +63,6 @@ impl ScriptClient {
         Ok(Self { fiber: None, interpreter, work, host: setup.host.clone(), number })
     }
 
-    /// Its interpreter.
-    pub fn interpreter(&self) -> &Interpreter {
-        &self.interpreter
-    }
-
     /// Runs its events, or fills the database; like [`Client::run`], but with the script's own errors.
     pub fn work<'a>(&'a mut self, pace: &'a mut dyn Pace) -> impl Future<Output = Result<(), ScriptError>> + 'a {
         poll_fn(self.begin(pace))

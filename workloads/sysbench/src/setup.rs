@@ -1,6 +1,5 @@
 //! The shared setup of all interpreters of a run.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -120,14 +119,6 @@ impl Setup {
         match self.options.iter().find(|(name, _)| name == "thread_stack_size") {
             Some((_, OptionValue::Number(bytes))) => *bytes as usize,
             _ => 0,
-        }
-    }
-
-    /// The script's own directory, if it is a file.
-    pub fn file(&self) -> Option<PathBuf> {
-        match &self.script {
-            Script::Named(name) => Some(PathBuf::from(name)).filter(|path| path.is_file()),
-            Script::Text { .. } => None,
         }
     }
 }
