@@ -34,7 +34,7 @@ pub fn takes(script: &Interpreter, given: &Given) -> Result<bool, Refusal> {
 pub fn values(options: &OptionSet) -> Result<Vec<(String, OptionValue)>, Refusal> {
     let value = |(name, info): (String, &OptionInfo)| match options.value(&info.name) {
         // It is refused later, unless the script declares an option of this name.
-        Err(_) if matches!(info.group, Group::Rumba | Group::Driver("sqlite")) => Ok((name, OptionValue::Nothing)),
+        Err(_) if info.group == Group::Rumba => Ok((name, OptionValue::Nothing)),
         found => Ok((name, found?)),
     };
     options.iter().map(value).collect()

@@ -52,28 +52,16 @@ impl Kind {
     }
 }
 
-/// The help section of an option, which also shows its owner.
+/// The owner of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// For every test.
-    General,
-    /// For random numbers.
+    /// sysbench.
+    Sysbench,
+    /// sysbench; for random numbers.
     Random,
-    /// For logging.
-    LogText,
-    /// For reporting latencies.
-    LogOperations,
-    /// For every database.
-    Database,
-    /// For one database driver, by its name.
-    Driver(&'static str),
-    /// For a built-in test, by its name.
-    BuiltIn(&'static str),
-    /// Options that sysbench does not have.
+    /// Only rumba.
     Rumba,
-    /// Options from sysbench before 1.1.
-    Before11,
-    /// Options that a script declares.
+    /// The script that declares it.
     Script,
 }
 
@@ -88,7 +76,7 @@ pub struct OptionInfo {
     pub kind: Kind,
     /// The text of the default. `None` differs from an empty text, which the help shows as `[]`.
     pub default: Option<Cow<'static, str>>,
-    /// The help section.
+    /// Its owner.
     pub group: Group,
 }
 
@@ -115,8 +103,17 @@ pub(crate) fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// A row of a table.
-const fn option(
+/// An option of sysbench.
+const fn option(name: &'static str, kind: Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
+    of(Group::Sysbench, name, kind, default, help)
+}
+
+/// An option that sysbench does not have.
+const fn own(name: &'static str, kind: Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
+    of(Group::Rumba, name, kind, default, help)
+}
+
+const fn of(
     group: Group,
     name: &'static str,
     kind: Kind,
