@@ -41,8 +41,6 @@ pub struct Settings {
     /// The time after the limit at which a run is ended by force; `None` waits for its end, and so does a run without a
     /// limit.
     pub forced_shutdown: Option<Duration>,
-    /// Stack of each thread.
-    pub thread_stack_bytes: u64,
     /// In which all threads have to be ready.
     pub thread_init_timeout: Duration,
     /// Arrivals per second; `None` runs events as fast as possible.
@@ -119,7 +117,7 @@ impl Settings {
             warnings.push("Both event and time limits are disabled, running an endless test".to_owned());
         }
         let forced_shutdown = if time.is_zero() { None } else { forced_shutdown(options, warmup + time)? };
-        let thread_stack_bytes = thread_stack_bytes(options)?;
+        check_thread_stack(options)?;
         let debug = options.flag("debug");
         if debug {
             let known = options.assign("verbosity", OptionValue::Number(5.0));
@@ -143,7 +141,6 @@ impl Settings {
             time: (!time.is_zero()).then_some(time),
             warmup,
             forced_shutdown,
-            thread_stack_bytes,
             thread_init_timeout,
             rate_per_s: (rate_per_s > 0).then_some(rate_per_s),
             report_interval: (!report_interval.is_zero()).then_some(report_interval),
@@ -271,10 +268,10 @@ fn forced_shutdown(options: &OptionSet, limit: Duration) -> Result<Option<Durati
     grace_s.map(|grace_s| Some(Duration::from_secs(grace_s))).map_err(refusal)
 }
 
-fn thread_stack_bytes(options: &OptionSet) -> Result<u64, Refusal> {
+fn check_thread_stack(options: &OptionSet) -> Result<(), Refusal> {
     let bytes = options.size_bytes("thread-stack-size");
     let refusal = || Refusal::fatal(format!("Invalid value for thread-stack-size: {bytes}.\n"));
-    (bytes > 0).then_some(bytes).ok_or_else(refusal)
+    (bytes > 0).then_some(()).ok_or_else(refusal)
 }
 
 fn checkpoints(options: &OptionSet) -> Result<Vec<Duration>, Refusal> {
