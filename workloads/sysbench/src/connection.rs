@@ -208,7 +208,7 @@ impl Connection {
         (self.session, self.withheld, self.load) = (None, None, None);
         self.statements().for_each(|statement| statement.statement = None);
         self.forget_rows();
-        match self.client().host().connect(self.driver_number, self.client().number(), self.turn) {
+        match self.client().host().connect(self.driver_number, self.client().number, self.turn) {
             Ok(session) => {
                 self.session = Some(session);
                 self.error = NONE;
@@ -411,7 +411,7 @@ impl Connection {
         match remedy {
             Remedy::Fatal => {
                 let words = script_error::fatal(self.driver_name(), error, call, sql);
-                client.host().statement_failed(client.number(), &words);
+                client.host().statement_failed(client.number, &words);
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),

@@ -24,7 +24,7 @@ const EVENT: OpKind = 0;
 pub(crate) struct ClientContext {
     setup: RefCell<Arc<Setup>>,
     events: Events,
-    number: u32,
+    pub(crate) number: u32,
     counters: Arc<Counters>,
     random: UnsafeCell<Random>,
     waits: Cell<*const Waits>,
@@ -95,10 +95,6 @@ impl ClientContext {
 
     pub(crate) fn host(&self) -> Arc<dyn Host> {
         self.setup.borrow().host.clone()
-    }
-
-    pub(crate) fn number(&self) -> u32 {
-        self.number
     }
 
     #[inline]

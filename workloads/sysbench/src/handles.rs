@@ -93,7 +93,7 @@ impl Handles {
         if slot.open.is_some() {
             return Found::Yes;
         }
-        let session = self.context.host().key_values(self.context.number());
+        let session = self.context.host().key_values(self.context.number);
         match session.and_then(KeyValues::new) {
             Ok(opened) => {
                 slot.open = Some(Box::new(opened));

@@ -94,7 +94,7 @@ unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length
 
 /// Called when the interpreter collects the script's handle of a statement.
 unsafe extern "C" fn let_go_statement(client: *const Handles, statement: *mut BoundStatement) -> bool {
-    let connection = unsafe { &*statement }.connection();
+    let connection = unsafe { &*statement }.connection;
     let is_closed = unsafe { &mut *connection }.let_go_statement(statement);
     unsafe { &*client }.take_back(connection);
     is_closed
@@ -104,7 +104,7 @@ unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const 
     unsafe {
         let statement = &mut *statement;
         match statement.bind(from_raw_parts(params, count as usize)) {
-            true => (*statement.connection()).prepare_bound(statement),
+            true => (*statement.connection).prepare_bound(statement),
             false => Outcome::Done,
         }
     }
@@ -113,14 +113,14 @@ unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const 
 unsafe extern "C" fn execute(statement: *mut BoundStatement) -> Outcome {
     unsafe {
         let statement = &*statement;
-        (*statement.connection()).execute(statement)
+        (*statement.connection).execute(statement)
     }
 }
 
 unsafe extern "C" fn close(statement: *mut BoundStatement) -> Outcome {
     let statement = unsafe { &mut *statement };
     match statement.forget() {
-        Some(prepared) => unsafe { &mut *statement.connection() }.close(prepared),
+        Some(prepared) => unsafe { &mut *statement.connection }.close(prepared),
         None => Outcome::Done,
     }
 }

@@ -119,7 +119,7 @@ impl Interpreter {
             lua.load(include_str!("lua/jit.lua")).set_name("=luajit-cmd").call::<()>(command.as_str())?;
         }
         let known = lua.create_table()?;
-        known.set("tid", self.client.context.number())?;
+        known.set("tid", self.client.context.number)?;
         known.set("version", setup.version.as_str())?;
         known.set("version_string", format!("sysbench {}", setup.version))?;
         known.set("command", setup.command.as_deref())?;

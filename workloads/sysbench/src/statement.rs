@@ -13,7 +13,7 @@ use crate::marks::{has_any, numbered};
 /// a script may use a closed one, or hold its address outside of a handle.
 #[repr(C)]
 pub(crate) struct BoundStatement<Owner> {
-    connection: *mut Owner,
+    pub(crate) connection: *mut Owner,
     // The fields below are hidden from scripts.
     /// Whether the script still holds it.
     pub(crate) is_held: bool,
@@ -43,10 +43,6 @@ impl<Owner> BoundStatement<Owner> {
             awaits_types: false,
             declared: Vec::new(),
         }
-    }
-
-    pub(crate) fn connection(&self) -> *mut Owner {
-        self.connection
     }
 
     /// Becomes this statement, with a handle for the script. It takes over no binding of the closed statement before

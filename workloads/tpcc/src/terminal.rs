@@ -84,7 +84,7 @@ impl<S: Store> Worker for Terminal<S> {
     }
 
     fn pause(&self) -> Duration {
-        self.thoughts.as_ref().map_or(Duration::ZERO, ThinkTime::pause)
+        self.thoughts.as_ref().map_or(Duration::ZERO, |thoughts| thoughts.pause)
     }
 
     async fn perform(&mut self) -> Result<Op> {

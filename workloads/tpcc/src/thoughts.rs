@@ -21,7 +21,8 @@ pub struct ThinkTime {
     random: Random,
     /// The time to think about the last transaction's answer.
     thinking_s: f64,
-    pause: Duration,
+    /// The pause before the drawn card.
+    pub pause: Duration,
     /// The current card at the start of the run, until it is drawn.
     held: Option<Card>,
 }
@@ -59,11 +60,6 @@ impl ThinkTime {
             self.next(card);
             card
         })
-    }
-
-    /// The pause before the drawn card.
-    pub fn pause(&self) -> Duration {
-        self.pause
     }
 
     /// A transaction of this type is next.
@@ -142,7 +138,7 @@ mod tests {
             let mut at = Duration::ZERO;
             loop {
                 let card = thoughts.draw(&mut deck);
-                at += thoughts.pause();
+                at += thoughts.pause;
                 let Some(count) = entered[card as usize].get_mut(at.as_secs() as usize) else { break };
                 *count += 1;
             }
@@ -166,10 +162,10 @@ mod tests {
             let mut deck = Deck::new();
             let mut thoughts = ThinkTime::met(Random::seed_from_u64(seed), &mut deck);
             thoughts.draw(&mut deck);
-            firsts.push(thoughts.pause());
+            firsts.push(thoughts.pause);
             for _ in 0..2 * CARDS {
                 let keying_s = TIMES_S[thoughts.draw(&mut deck) as usize].0;
-                let pause_s = thoughts.pause().as_secs_f64();
+                let pause_s = thoughts.pause.as_secs_f64();
                 assert!((keying_s..=LONGEST_S).contains(&pause_s), "{pause_s}");
             }
         }

@@ -90,7 +90,7 @@ impl Interpreter {
         if !self.has(name) {
             return Ok(());
         }
-        let number = Argument::Number(f64::from(self.client.context.number()));
+        let number = Argument::Number(f64::from(self.client.context.number));
         let argument = if function.is_of_thread() { number } else { Argument::Nothing };
         self.fetch(&[name], argument).map(drop).map_err(|words| ScriptError::Call { function, words })
     }
