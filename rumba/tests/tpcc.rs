@@ -174,7 +174,7 @@ fn tpcc_runs_over_an_old_mysql() {
 #[test]
 #[needs(Server("mariadb@11.8"))]
 fn tpcc_runs_over_myrocks() {
-    let not_kept = runs("myrocks", Some("mariadb@11.8"), "batched");
+    let not_kept = runs("myrocks", Some("mariadb@11.8"), "plain");
     assert_eq!(not_kept, ["i7 non-repeatable read", "i8 phantom", "i9 phantom"], "READ COMMITTED");
 }
 

@@ -115,7 +115,7 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
     let server = SecantusDb::start(&[]);
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(Brand::MongoDb);
-    config.server = Some(format!("mongodb://127.0.0.1:{}/lab", server.port()));
+    config.server = Some(format!("mongodb://127.0.0.1:{}/alone", server.port()));
     let engine = MongoEngine::MONGODB;
     engine.check(&config).unwrap();
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
@@ -126,7 +126,7 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
     assert_eq!((count(&*instance), instance.unpaid()), (0, None));
     instance.close().unwrap();
-    let flushed = config.server.replace(format!("mongodb://127.0.0.1:{}/lab?flush=no", server.port()));
+    let flushed = config.server.replace(format!("mongodb://127.0.0.1:{}/alone?flush=no", server.port()));
     let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
     instance.settle().and_then(|()| instance.drain()).unwrap();
     assert!(instance.unpaid().unwrap().contains("`flush=no`"));
@@ -137,7 +137,7 @@ fn existing_server_must_be_empty_and_is_left_unchanged() {
         std::time::Duration::from_secs(30),
     )
     .unwrap();
-    theirs.run("lab", DocumentBuf::of(|of| of.text("create", "orders")).get()).unwrap();
+    theirs.run("alone", DocumentBuf::of(|of| of.text("create", "orders")).get()).unwrap();
     let error = engine.check(&config).unwrap_err();
     assert!(error.problem.contains("it holds orders"), "{error}");
     assert!(engine.open(dir.path(), &config, Schema::BySession).is_err());
