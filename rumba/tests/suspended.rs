@@ -143,7 +143,7 @@ impl Ended {
 
 #[test]
 fn paused_trial_is_marked_and_reruns_on_resume() {
-    let mut run = Run::start("sqlite", &["loops=2", "loop=4s"]);
+    let mut run = Run::start("sqlite", &["loops=2", "loop=4s", CALM]);
     run.await_seconds("loop 1", 1);
     // The loop ends in time, so only the work that could not run in it shows the stop.
     let stopped = stop_for(run.trial(), Duration::from_millis(2500));
