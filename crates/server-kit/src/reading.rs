@@ -1,23 +1,12 @@
-//! Readings of a server's statistics: gauges, and those that are unavailable.
+//! Readings of a server's statistics.
 
 use rumba_engine_api::engine::Gauge;
 
-/// Gauges, and those that are unavailable.
+/// The gauges that a server reports. Those that cannot be read are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The values, by the server's own names with the unit last.
     pub gauges: Vec<Gauge>,
-    /// The unavailable gauges.
-    pub absent: Vec<Absence>,
-}
-
-/// An unavailable gauge.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absence {
-    /// The gauge's name.
-    pub name: String,
-    /// The reason, and the remedy if there is one.
-    pub reason: String,
 }
 
 impl Reading {
@@ -31,22 +20,8 @@ impl Reading {
         self.gauges.push(Gauge::new(name, value));
     }
 
-    /// Adds a value, or the reason why it is unavailable.
-    pub fn put_or(&mut self, name: &str, value: Result<f64, String>) {
-        match value {
-            Ok(value) => self.put(name, value),
-            Err(reason) => self.miss(name, reason),
-        }
-    }
-
-    /// Records why a gauge is unavailable.
-    pub fn miss(&mut self, name: impl Into<String>, reason: impl Into<String>) {
-        self.absent.push(Absence { name: name.into(), reason: reason.into() });
-    }
-
-    /// Adds the contents of another reading.
-    pub fn join(&mut self, other: Reading) {
-        self.gauges.extend(other.gauges);
-        self.absent.extend(other.absent);
+    /// Adds a value if it is available.
+    pub fn put_any(&mut self, name: &str, value: Option<f64>) {
+        self.gauges.extend(value.map(|value| Gauge::new(name, value)));
     }
 }

@@ -5,10 +5,12 @@ use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 
-use crate::counters::{Flavour, Kind, Request, Server, debt, is_denied, purge_progress};
+use crate::counters::{Kind, Request, Server, debt, is_denied, purge_progress};
+use crate::software::Brand;
 use crate::sql::{quoted, text};
 use crate::upkeep::{Patience, existing};
 use rumba_server_kit::dsn::FLUSH_NO;
+use rumba_server_kit::version::Version;
 
 /// The temporary table for the rehearsal.
 pub const TABLE: &str = "rumba_rehearsal";
@@ -115,12 +117,12 @@ fn with_remedy(error: EngineError, grants: &str) -> EngineError {
 
 /// MySQL's versions since which a narrower privilege than SUPER permits to set variables, and one than RELOAD to flush
 /// tables.
-const SETS_VARIABLES: (u32, u32, u32) = (8, 0, 0);
-const FLUSHES_TABLES: (u32, u32, u32) = (8, 0, 23);
+const SETS_VARIABLES: Version = Version(8, 0, 0);
+const FLUSHES_TABLES: Version = Version(8, 0, 23);
 
 /// The fewest privileges on the whole server that settle and drain need.
 fn of_server(server: &Server) -> &'static str {
-    let is_mysql_since = |version| server.flavour == Flavour::MySql && server.version >= version;
+    let is_mysql_since = |version| server.brand == Brand::MySql && server.version >= version;
     match server.kind {
         Kind::InnoDb if is_mysql_since(FLUSHES_TABLES) => "FLUSH_TABLES, PROCESS",
         Kind::InnoDb => "RELOAD, PROCESS",

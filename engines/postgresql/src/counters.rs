@@ -1,9 +1,8 @@
 //! The server's counters, gauges and deferred work.
 //!
 //! Names from the server's views are kept. Names of the form `written_X_bytes` and those of deferred work are rumba's;
-//! docs/engines/postgresql.md lists them. Counters that cannot be read are left out, and the reason is kept.
+//! docs/engines/postgresql.md lists them. Counters that cannot be read are left out.
 
-use rumba_protocol_postgresql::Rows;
 use rumba_server_kit::reading::Reading;
 
 use crate::control::Control;
@@ -73,12 +72,8 @@ const SINCE_CHECKPOINT: &str = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn
 /// Deferred work.
 pub fn debt(control: &mut Control) -> Reading {
     let mut reading = Reading::default();
-    for (what, sql) in [("dead_tuples", DEBT), ("wal_since_checkpoint_bytes", SINCE_CHECKPOINT)] {
-        match control.fetch(sql) {
-            Ok(rows) => take(&rows, &mut reading),
-            Err(error) => reading.miss(what, error.to_string()),
-        }
-    }
+    take(control, DEBT, &mut reading);
+    take(control, SINCE_CHECKPOINT, &mut reading);
     reading
 }
 
@@ -87,10 +82,7 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
     let mut reading = Reading::default();
     let views = VIEWS.iter().filter(|view| view.releases.contains(&release));
     for sql in views.map(|view| view.sql).chain([TABLES]) {
-        match control.fetch(sql) {
-            Ok(rows) => take(&rows, &mut reading),
-            Err(error) => reading.miss(sql, error.to_string()),
-        }
+        take(control, sql, &mut reading);
     }
     written(control, &mut reading);
     reading
@@ -98,29 +90,26 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
 
 /// Bytes written, by purpose and by type of process.
 fn written(control: &mut Control, reading: &mut Reading) {
-    reading.put_or("written_wal_bytes", reading.get("wal_bytes").ok_or_else(|| "the server has no pg_stat_wal".into()));
+    reading.put_any("written_wal_bytes", reading.get("wal_bytes"));
     let block = control.fetch("SELECT current_setting('block_size')");
     let block = block.ok().and_then(|rows| rows.rows.first()?.first()?.as_deref()?.parse::<f64>().ok());
-    let pages = |name: &str| match (reading.get(name), block) {
-        (Some(pages), Some(block)) => Ok(pages * block),
-        _ => Err(format!("the server does not report {name}")),
-    };
+    let pages = |name: &str| Some(reading.get(name)? * block?);
     let by = [
         ("written_checkpointer_bytes", pages("buffers_checkpoint")),
         ("written_background_writer_bytes", pages("buffers_clean")),
         ("written_backends_bytes", pages("buffers_backend")),
     ];
-    let all: Result<f64, String> = by.iter().map(|(_, bytes)| bytes.clone()).sum();
+    let all: Option<f64> = by.iter().map(|(_, bytes)| *bytes).sum();
     for (name, bytes) in by {
-        reading.put_or(name, bytes);
+        reading.put_any(name, bytes);
     }
-    reading.put_or("written_pages_bytes", all);
+    reading.put_any("written_pages_bytes", all);
 }
 
-/// Reports the numbers of the first row under the names of their columns.
-fn take(rows: &Rows, reading: &mut Reading) {
-    let Some(row) = rows.rows.first() else { return };
-    for (column, cell) in rows.columns.iter().zip(row) {
+/// Reports the numbers of a query's first row under the names of their columns.
+fn take(control: &mut Control, sql: &str, reading: &mut Reading) {
+    let Ok(rows) = control.fetch(sql) else { return };
+    for (column, cell) in rows.columns.iter().zip(rows.rows.first().into_iter().flatten()) {
         if let Some(value) = cell.as_deref().and_then(|cell| cell.parse().ok()) {
             reading.put(column.clone(), value);
         }

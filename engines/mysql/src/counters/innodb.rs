@@ -1,6 +1,9 @@
 //! InnoDB's counters and deferred work.
 
-use super::{Flavour, Reading, Request, Server, Status};
+use rumba_server_kit::version::Version;
+
+use super::{Reading, Request, Server, Status};
+use crate::software::Brand;
 
 /// InnoDB counters that are off by default (`innodb_monitor_enable`). They give the checkpoint age where no status
 /// variable does, and the work of adaptive hash index and page compression.
@@ -17,7 +20,7 @@ pub(super) const MONITORS: [&str; 9] = [
 ];
 
 /// The MySQL version since which the doublewrite buffer has its own files and counters.
-const DOUBLEWRITE_APART: (u32, u32, u32) = (8, 0, 20);
+const DOUBLEWRITE_APART: Version = Version(8, 0, 20);
 
 /// Metrics that are on by default.
 const METRICS: [&str; 2] = ["trx_rseg_history_len", "ibuf_size"];
@@ -51,40 +54,41 @@ pub(crate) const WAITS: [&str; 1] = ["wait/synch/%"];
 const CHECKPOINT: [&str; 3] =
     ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
 
-/// Deferred work: dirty pages, redo that crash recovery must apply, history to purge, and buffered changes.
-pub(super) fn debt(admin: &mut dyn Request) -> Reading {
-    let mut reading = Reading::default();
+/// The status variables that [`debt`] needs.
+pub(crate) fn debt_status(admin: &mut dyn Request) -> Result<Status, String> {
     let mut names = vec!["Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_bytes_dirty"];
     names.extend(CHECKPOINT);
     names.push("Innodb_history_list_length");
-    let status = Status::read_some(admin, &names);
-    let metrics = Metrics::read(admin);
-    let of_status = |name| status.as_ref().map_err(Clone::clone).and_then(|status| status.need(name));
-    reading.put_or("dirty_pages", of_status("Innodb_buffer_pool_pages_dirty"));
-    reading.put_or("dirty_bytes", of_status("Innodb_buffer_pool_bytes_dirty"));
-    let age = match &status {
-        Ok(status) => checkpoint_age(admin, status, &metrics),
-        Err(reason) => Err(reason.clone()),
-    };
-    reading.put_or("checkpoint_age_bytes", age);
-    let history = of_status("Innodb_history_list_length").or_else(|_| metrics.need("trx_rseg_history_len"));
-    reading.put_or("history_list_length", history);
+    Status::read_some(admin, &names)
+}
+
+/// Deferred work: dirty pages, redo that crash recovery must apply, history to purge, and buffered changes.
+pub(super) fn debt(admin: &mut dyn Request) -> Reading {
+    let mut reading = Reading::default();
+    let status = debt_status(admin).ok();
+    let metrics = metrics(admin);
+    let of_status = |name| status.as_ref()?.get(name);
+    let of_metrics = |name| metrics.as_ref()?.get(name);
+    reading.put_any("dirty_pages", of_status("Innodb_buffer_pool_pages_dirty"));
+    reading.put_any("dirty_bytes", of_status("Innodb_buffer_pool_bytes_dirty"));
+    let age = status.as_ref().and_then(|status| checkpoint_age(admin, status, of_metrics("log_lsn_checkpoint_age")));
+    reading.put_any("checkpoint_age_bytes", age);
+    let history = of_status("Innodb_history_list_length").or_else(|| of_metrics("trx_rseg_history_len"));
+    reading.put_any("history_list_length", history);
     // The count includes the tree's root page, which always exists.
-    reading.put_or("change_buffer_pages", metrics.need("ibuf_size").map(|pages| (pages - 1.0).max(0.0)));
+    reading.put_any("change_buffer_pages", of_metrics("ibuf_size").map(|pages| (pages - 1.0).max(0.0)));
     reading
 }
 
 /// All counters except deferred work and bytes written.
 pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
-    let hits = status.need("Innodb_buffer_pool_read_requests").and_then(|requests| {
-        let reads = status.need("Innodb_buffer_pool_reads")?;
-        if requests > 0.0 { Ok(1.0 - reads / requests) } else { Err("no page was requested yet".to_owned()) }
-    });
-    reading.put_or("buffer_pool_hit_ratio", hits);
-    let metrics = Metrics::read(admin);
+    let requests = status.get("Innodb_buffer_pool_read_requests").filter(|requests| *requests > 0.0);
+    let hits = requests.zip(status.get("Innodb_buffer_pool_reads")).map(|(requests, reads)| 1.0 - reads / requests);
+    reading.put_any("buffer_pool_hit_ratio", hits);
+    let metrics = metrics(admin);
     for name in MONITORS.iter().filter(|name| !name.starts_with("log_lsn")) {
-        reading.put_or(name, metrics.need(name));
+        reading.put_any(name, metrics.as_ref().and_then(|metrics| metrics.get(name)));
     }
     compressed_tables(admin, reading);
     latches(admin, reading);
@@ -107,9 +111,7 @@ fn latches(admin: &mut dyn Request, reading: &mut Reading) {
     let names = ["waited_index_us", "waited_lock_sys_us"];
     let sums = Status::read(admin, &format!("{} UNION ALL {}", sum(names[0], index), sum(names[1], lock_system)));
     for name in names {
-        let sum = sums.as_ref().map_err(Clone::clone);
-        let off = || "the performance schema does not time these latches; set contention = true".to_owned();
-        reading.put_or(name, sum.and_then(|sums| sums.get(name).ok_or_else(off)));
+        reading.put_any(name, sums.as_ref().ok().and_then(|sums| sums.get(name)));
     }
 }
 
@@ -120,9 +122,8 @@ fn wait_events(admin: &mut dyn Request, reading: &mut Reading) {
         FROM performance_schema.events_waits_summary_by_user_by_event_name WHERE USER IS NOT NULL AND COUNT_STAR > 0 \
         AND (EVENT_NAME LIKE 'wait/synch/%' OR EVENT_NAME LIKE 'wait/io/file/%' OR EVENT_NAME LIKE 'wait/lock/%') \
         GROUP BY EVENT_NAME";
-    match Status::read(admin, SQL) {
-        Ok(waits) => waits.numbers().for_each(|(event, us)| reading.put(format!("wait_event_{event}_us"), us)),
-        Err(reason) => reading.miss("wait_event_*", reason),
+    if let Ok(waits) = Status::read(admin, SQL) {
+        waits.numbers().for_each(|(event, us)| reading.put(format!("wait_event_{event}_us"), us));
     }
 }
 
@@ -133,70 +134,55 @@ fn compressed_tables(admin: &mut dyn Request, reading: &mut Reading) {
         UNION ALL SELECT 'compress_time_s', SUM(compress_time) FROM information_schema.INNODB_CMP \
         UNION ALL SELECT 'uncompress_ops', SUM(uncompress_ops) FROM information_schema.INNODB_CMP \
         UNION ALL SELECT 'uncompress_time_s', SUM(uncompress_time) FROM information_schema.INNODB_CMP";
-    match Status::read(admin, SQL) {
-        Ok(sums) => {
-            let names = ["compress_ops", "compress_ops_ok", "compress_time_s", "uncompress_ops", "uncompress_time_s"];
-            names.iter().for_each(|name| reading.put_or(name, sums.need(name)));
-        }
-        Err(reason) => reading.miss("compress_ops", reason),
+    if let Ok(sums) = Status::read(admin, SQL) {
+        let names = ["compress_ops", "compress_ops_ok", "compress_time_s", "uncompress_ops", "uncompress_time_s"];
+        sums.copy(&names, reading);
     }
 }
 
 /// Bytes written, by purpose, and the total time that clients waited for row locks.
 pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
-    let redo = status.need("Innodb_os_log_written");
+    let redo = status.get("Innodb_os_log_written");
     let doublewrite =
-        status.need("Innodb_dblwr_pages_written").and_then(|pages| Ok(pages * status.need("Innodb_page_size")?));
-    let pages = pages_written(server, status, &redo, &doublewrite);
-    reading.put_or("written_redo_bytes", redo);
-    reading.put_or("written_doublewrite_bytes", doublewrite);
-    reading.put_or("written_pages_bytes", pages);
-    reading.put_or("waited_row_locks_us", status.need("Innodb_row_lock_time").map(|ms| 1000.0 * ms));
+        status.get("Innodb_dblwr_pages_written").zip(status.get("Innodb_page_size")).map(|(pages, size)| pages * size);
+    reading.put_any("written_redo_bytes", redo);
+    reading.put_any("written_doublewrite_bytes", doublewrite);
+    reading.put_any("written_pages_bytes", pages_written(server, status, redo, doublewrite));
+    reading.put_any("waited_row_locks_us", status.get("Innodb_row_lock_time").map(|ms| 1000.0 * ms));
 }
 
 /// Bytes of pages written to data files, compressed pages at their compressed size. `Innodb_data_written` includes
 /// more: the doublewrite buffer in MariaDB, the redo log in MySQL, and both before 8.0.20.
-fn pages_written(
-    server: &Server,
-    status: &Status,
-    redo: &Result<f64, String>,
-    doublewrite: &Result<f64, String>,
-) -> Result<f64, String> {
-    let all = status.need("Innodb_data_written")?;
-    let others = match server.flavour {
-        Flavour::MariaDb => doublewrite.clone()?,
-        Flavour::MySql if server.version >= DOUBLEWRITE_APART => redo.clone()?,
-        Flavour::MySql => doublewrite.clone()? + redo.clone()?,
+fn pages_written(server: &Server, status: &Status, redo: Option<f64>, doublewrite: Option<f64>) -> Option<f64> {
+    let others = match server.brand {
+        Brand::MariaDb => doublewrite?,
+        Brand::MySql if server.version >= DOUBLEWRITE_APART => redo?,
+        Brand::MySql => doublewrite? + redo?,
     };
-    Ok((all - others).max(0.0))
+    Some((status.get("Innodb_data_written")? - others).max(0.0))
 }
 
-/// Bytes of redo written since the last checkpoint.
-fn checkpoint_age(admin: &mut dyn Request, status: &Status, metrics: &Metrics) -> Result<f64, String> {
+/// Bytes of redo written since the last checkpoint; `counted` is InnoDB's own metric.
+fn checkpoint_age(admin: &mut dyn Request, status: &Status, counted: Option<f64>) -> Option<f64> {
     if let Some(age) = status.get("Innodb_checkpoint_age") {
-        return Ok(age);
+        return Some(age);
     }
     if let (Some(now), Some(then)) =
         (status.get("Innodb_redo_log_current_lsn"), status.get("Innodb_redo_log_checkpoint_lsn"))
     {
-        return Ok((now - then).max(0.0));
+        return Some((now - then).max(0.0));
     }
-    metrics.need("log_lsn_checkpoint_age").or_else(|reason| {
-        let text = monitor(admin).map_err(|error| format!("{reason}; {error}"))?;
-        age_in_monitor(&text).ok_or(reason)
-    })
+    counted.or_else(|| age_in_monitor(&monitor(admin)?))
 }
 
 /// The text of InnoDB's monitor.
-fn monitor(admin: &mut dyn Request) -> Result<String, String> {
-    let rows =
-        admin.fetch("SHOW ENGINE INNODB STATUS").map_err(|error| format!("SHOW ENGINE INNODB STATUS: {error}"))?;
-    Ok(rows.rows.first().and_then(|row| row.last().cloned().flatten()).unwrap_or_default())
+fn monitor(admin: &mut dyn Request) -> Option<String> {
+    admin.fetch("SHOW ENGINE INNODB STATUS").ok()?.rows.first()?.last()?.clone()
 }
 
 /// The progress of purge, if the server reports it to this user.
 pub(crate) fn purge_progress(admin: &mut dyn Request) -> Option<PurgeProgress> {
-    progress_in(&monitor(admin).ok()?)
+    progress_in(&monitor(admin)?)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,29 +219,15 @@ pub(super) fn age_in_monitor(text: &str) -> Option<f64> {
     Some((lsn("Log sequence number")? - lsn("Last checkpoint at")?).max(0.0))
 }
 
-/// `information_schema.INNODB_METRICS`.
-struct Metrics(Result<Status, String>);
-
-impl Metrics {
-    /// Reads the required rows: the value if the counter is on, else `off`.
-    fn read(admin: &mut dyn Request) -> Self {
-        let names: Vec<&str> = MONITORS.iter().chain(&METRICS).copied().collect();
-        // The column that says whether a counter is on is STATUS or ENABLED. For a counter that is on it holds the time
-        // of enabling.
-        let sql = format!(
-            "SELECT NAME, IF(TIME_ENABLED IS NULL OR TIME_DISABLED > TIME_ENABLED, 'off', COUNT) \
-             FROM information_schema.INNODB_METRICS WHERE NAME IN ('{}')",
-            names.join("','")
-        );
-        Self(Status::read(admin, &sql))
-    }
-
-    fn need(&self, name: &str) -> Result<f64, String> {
-        let metrics = self.0.as_ref().map_err(Clone::clone)?;
-        match (metrics.get(name), metrics.has(name)) {
-            (Some(value), _) => Ok(value),
-            (None, true) => Err(format!("InnoDB does not count {name}; SET GLOBAL innodb_monitor_enable = '{name}'")),
-            (None, false) => Err(format!("this InnoDB has no counter {name}")),
-        }
-    }
+/// Metrics of `information_schema.INNODB_METRICS`: the value if the counter is on, else `off`.
+fn metrics(admin: &mut dyn Request) -> Option<Status> {
+    let names: Vec<&str> = MONITORS.iter().chain(&METRICS).copied().collect();
+    // The column that says whether a counter is on is STATUS or ENABLED. For a counter that is on it holds the time of
+    // enabling.
+    let sql = format!(
+        "SELECT NAME, IF(TIME_ENABLED IS NULL OR TIME_DISABLED > TIME_ENABLED, 'off', COUNT) \
+         FROM information_schema.INNODB_METRICS WHERE NAME IN ('{}')",
+        names.join("','")
+    );
+    Status::read(admin, &sql).ok()
 }

@@ -91,8 +91,6 @@ impl Levels {
         let flushed = self.l0().written_bytes;
         if flushed > 0.0 {
             reading.put("tree_write_amp", self.sum(0, |level| level.written_bytes) / flushed);
-        } else {
-            reading.miss("tree_write_amp", "nothing was flushed yet");
         }
     }
 }

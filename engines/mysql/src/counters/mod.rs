@@ -2,7 +2,7 @@
 //!
 //! Names that begin with a capital are the server's own (`SHOW GLOBAL STATUS`). The others are rumba's, with the unit
 //! last; docs/engines/mysql-counters.md lists them. All reads are plain statements over a connection that is not a
-//! client's. Counters that cannot be read are left out, and the reason is kept.
+//! client's. Counters that cannot be read are left out.
 
 mod binlog;
 mod fetch;
@@ -19,11 +19,11 @@ use rumba_engine_api::error::Result;
 
 pub use fetch::Request;
 pub(crate) use fetch::{failed, is_denied, query};
-pub(crate) use innodb::{LATCHES, PurgeProgress, WAITS, purge_progress};
+pub(crate) use innodb::{LATCHES, PurgeProgress, WAITS, debt_status, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
 pub use rumba_server_kit::reading::Reading;
-pub use server::{Flavour, Kind, Server};
+pub use server::{Kind, Server};
 pub(crate) use status::Status;
 pub(crate) use tokudb::{MESSAGES, OVER_OLDER_DATA, unpaid};
 
@@ -59,13 +59,7 @@ pub fn debt(admin: &mut dyn Request, server: &Server) -> Reading {
 /// All counters (since the server's start) and gauges, including bytes written.
 pub fn counters(admin: &mut dyn Request, server: &Server) -> Reading {
     let mut reading = Reading::default();
-    let status = match Status::read_all(admin) {
-        Ok(status) => status,
-        Err(reason) => {
-            reading.miss("all counters", reason);
-            return reading;
-        }
-    };
+    let Ok(status) = Status::read_all(admin) else { return reading };
     status::of_server(&status, &mut reading);
     match &server.kind {
         Kind::InnoDb => innodb::counters(admin, &status, &mut reading),
@@ -73,7 +67,7 @@ pub fn counters(admin: &mut dyn Request, server: &Server) -> Reading {
         Kind::TokuDb => tokudb::counters(&status, &mut reading),
         Kind::Other(name) => status::by_prefix(&status, name, &mut reading),
     }
-    reading.join(written_of(admin, server, &status));
+    reading.gauges.extend(written_of(admin, server, &status).gauges);
     reading
 }
 
@@ -86,6 +80,6 @@ fn written_of(admin: &mut dyn Request, server: &Server, status: &Status) -> Read
         Kind::TokuDb => tokudb::written(status, &mut reading),
         Kind::Other(_) => {}
     }
-    reading.put_or("written_binlog_bytes", binlog::written(admin, status));
+    reading.put_any("written_binlog_bytes", binlog::written(admin, status));
     reading
 }

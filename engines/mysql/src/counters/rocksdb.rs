@@ -68,26 +68,16 @@ pub(crate) const UNFLUSHED: &str = "unflushed";
 /// compaction.
 pub(super) fn debt(admin: &mut dyn Request) -> Reading {
     let mut reading = Reading::default();
-    let families = family_sums(admin);
-    let of_families = |name: &str| match &families {
-        Ok(sums) => sums.get(name).copied().ok_or_else(|| format!("ROCKSDB_CFSTATS has no {name}")),
-        Err(reason) => Err(reason.clone()),
-    };
-    reading.put_or("memtable_bytes", of_families(UNFLUSHED));
-    reading.put_or("compaction_pending", of_families("COMPACTION_PENDING"));
-    match Levels::read(admin) {
-        Ok(levels) => {
-            reading.put("l0_files", levels.l0().files);
-            reading.put("l0_bytes", levels.l0().bytes);
-            reading.put(DEFERRED_BYTES, levels.l0().deferred_bytes);
-            reading.put("levels_excess_bytes", levels.sum(1, |level| level.excess_bytes));
-            reading.put("compacting_files", levels.sum(0, |level| level.compacting_files));
-        }
-        Err(reason) => {
-            for name in ["l0_files", "l0_bytes", DEFERRED_BYTES, "levels_excess_bytes", "compacting_files"] {
-                reading.miss(name, reason.clone());
-            }
-        }
+    if let Ok(families) = family_sums(admin) {
+        reading.put_any("memtable_bytes", families.get(UNFLUSHED).copied());
+        reading.put_any("compaction_pending", families.get("COMPACTION_PENDING").copied());
+    }
+    if let Ok(levels) = Levels::read(admin) {
+        reading.put("l0_files", levels.l0().files);
+        reading.put("l0_bytes", levels.l0().bytes);
+        reading.put(DEFERRED_BYTES, levels.l0().deferred_bytes);
+        reading.put("levels_excess_bytes", levels.sum(1, |level| level.excess_bytes));
+        reading.put("compacting_files", levels.sum(0, |level| level.compacting_files));
     }
     reading
 }
@@ -99,52 +89,38 @@ pub(super) fn counters(admin: &mut dyn Request, status: &Status, reading: &mut R
         ("block_cache_hit_ratio", "Rocksdb_block_cache_hit", "Rocksdb_block_cache_miss"),
         ("block_cache_data_hit_ratio", "Rocksdb_block_cache_data_hit", "Rocksdb_block_cache_data_miss"),
     ] {
-        reading.put_or(ratio, share(status, hits, misses));
+        reading.put_any(ratio, share(status, hits, misses));
     }
-    match family_sums(admin) {
-        Ok(sums) => {
-            for (name, key) in [
-                ("memtables_bytes", "CUR_SIZE_ALL_MEM_TABLES"),
-                ("immutable_memtables", "NUM_IMMUTABLE_MEM_TABLE"),
-                ("table_readers_bytes", "NON_BLOCK_CACHE_SST_MEM_USAGE"),
-            ] {
-                reading.put_or(name, sums.get(key).copied().ok_or_else(|| format!("ROCKSDB_CFSTATS has no {key}")));
-            }
-        }
-        Err(reason) => reading.miss("memtables_bytes", reason),
+    if let Ok(sums) = family_sums(admin) {
+        reading.put_any("memtables_bytes", sums.get("CUR_SIZE_ALL_MEM_TABLES").copied());
+        reading.put_any("immutable_memtables", sums.get("NUM_IMMUTABLE_MEM_TABLE").copied());
+        reading.put_any("table_readers_bytes", sums.get("NON_BLOCK_CACHE_SST_MEM_USAGE").copied());
     }
-    match Status::read(admin, "SELECT STAT_TYPE, VALUE FROM information_schema.ROCKSDB_DBSTATS") {
-        Ok(values) => {
-            reading.put_or("block_cache_usage_bytes", values.need("DB_BLOCK_CACHE_USAGE"));
-            reading.put_or("background_errors", values.need("DB_BACKGROUND_ERRORS"));
-            reading.put_or("snapshots", values.need("DB_NUM_SNAPSHOTS"));
-        }
-        Err(reason) => reading.miss("block_cache_usage_bytes", reason),
+    if let Ok(values) = Status::read(admin, "SELECT STAT_TYPE, VALUE FROM information_schema.ROCKSDB_DBSTATS") {
+        reading.put_any("block_cache_usage_bytes", values.get("DB_BLOCK_CACHE_USAGE"));
+        reading.put_any("background_errors", values.get("DB_BACKGROUND_ERRORS"));
+        reading.put_any("snapshots", values.get("DB_NUM_SNAPSHOTS"));
     }
-    match Levels::read(admin) {
-        Ok(levels) => levels.notify(reading),
-        Err(reason) => reading.miss("levels", reason),
+    if let Ok(levels) = Levels::read(admin) {
+        levels.notify(reading);
     }
 }
 
 /// Bytes written, by purpose, and the total time that writers were stalled.
 pub(super) fn written(admin: &mut dyn Request, status: &Status, reading: &mut Reading) {
-    reading.put_or("written_wal_bytes", status.need("Rocksdb_wal_bytes"));
-    reading.put_or("written_flush_bytes", status.need("Rocksdb_flush_write_bytes"));
-    reading.put_or("written_compaction_bytes", status.need("Rocksdb_compact_write_bytes"));
-    reading.put_or("waited_stalls_us", status.need("Rocksdb_stall_micros"));
-    match Levels::read(admin) {
-        Ok(levels) => {
-            for (number, level) in levels.0.range(1..) {
-                reading.put(format!("written_compaction_level{number}_bytes"), level.written_bytes);
-            }
+    reading.put_any("written_wal_bytes", status.get("Rocksdb_wal_bytes"));
+    reading.put_any("written_flush_bytes", status.get("Rocksdb_flush_write_bytes"));
+    reading.put_any("written_compaction_bytes", status.get("Rocksdb_compact_write_bytes"));
+    reading.put_any("waited_stalls_us", status.get("Rocksdb_stall_micros"));
+    if let Ok(levels) = Levels::read(admin) {
+        for (number, level) in levels.0.range(1..) {
+            reading.put(format!("written_compaction_level{number}_bytes"), level.written_bytes);
         }
-        Err(reason) => reading.miss("written_compaction_level_bytes", reason),
     }
 }
 
 /// Hits among hits and misses.
-fn share(status: &Status, hits: &str, misses: &str) -> Result<f64, String> {
-    let (hits, misses) = (status.need(hits)?, status.need(misses)?);
-    if hits + misses > 0.0 { Ok(hits / (hits + misses)) } else { Err("no block was requested yet".to_owned()) }
+fn share(status: &Status, hits: &str, misses: &str) -> Option<f64> {
+    let (hits, misses) = (status.get(hits)?, status.get(misses)?);
+    (hits + misses > 0.0).then(|| hits / (hits + misses))
 }

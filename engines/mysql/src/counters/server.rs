@@ -1,5 +1,9 @@
 //! The server and engine whose counters are read.
 
+use rumba_server_kit::version::Version;
+
+use crate::software::Brand;
+
 /// The engine that holds the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -25,37 +29,25 @@ impl Kind {
     }
 }
 
-/// The server's vendor, because counters of one name may differ in meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    /// MariaDB.
-    MariaDb,
-    /// MySQL, Percona Server, and any server that does not call itself MariaDB.
-    MySql,
-}
-
 /// A running server and the engine under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The engine that holds the tables.
     pub kind: Kind,
-    /// The server's vendor.
-    pub flavour: Flavour,
-    /// The version: 10.11.6 is (10, 11, 6).
-    pub version: (u32, u32, u32),
+    /// The server's brand, because counters of one name may differ in meaning.
+    pub brand: Brand,
+    /// Its version.
+    pub version: Version,
 }
 
 impl Server {
     /// Parses `SELECT VERSION()` or the server's greeting. MariaDB greets with `5.5.5-` in front of its version, for
     /// compatibility with old replicas.
     pub fn new(kind: Kind, version: &str) -> Self {
-        let flavour = if version.contains("MariaDB") { Flavour::MariaDb } else { Flavour::MySql };
-        let bare = match flavour {
-            Flavour::MariaDb => version.strip_prefix("5.5.5-").unwrap_or(version),
-            Flavour::MySql => version,
+        let (brand, bare) = match version.contains("MariaDB") {
+            true => (Brand::MariaDb, version.strip_prefix("5.5.5-").unwrap_or(version)),
+            false => (Brand::MySql, version),
         };
-        let mut numbers = bare.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
-        let mut next = || numbers.next().unwrap_or(0);
-        Self { kind, flavour, version: (next(), next(), next()) }
+        Self { kind, brand, version: Version::find(bare).unwrap_or(Version(0, 0, 0)) }
     }
 }

@@ -49,20 +49,10 @@ impl Status {
         self.0.iter().filter_map(|(name, value)| Some((name.as_str(), value.parse().ok()?)))
     }
 
-    /// Whether the name exists.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
-    /// The number under this name, or why it is missing.
-    pub(crate) fn need(&self, name: &str) -> Result<f64, String> {
-        self.get(name).ok_or_else(|| format!("this server has no status variable {name}"))
-    }
-
     /// Adds those of `names` that the server has.
     pub(crate) fn copy(&self, names: &[&str], reading: &mut Reading) {
         for name in names {
-            reading.put_or(name, self.need(name));
+            reading.put_any(name, self.get(name));
         }
     }
 }

@@ -74,16 +74,12 @@ pub(super) fn debt(admin: &mut dyn Request) -> Reading {
     const NEXT: &str = "Tokudb_logger_next_lsn";
     const CHECKPOINT: &str = "Tokudb_checkpoint_last_lsn";
     let mut reading = Reading::default();
-    let status = Status::read_some(admin, &[MESSAGES_ESTIMATE, WRITING, NEXT, CHECKPOINT]);
-    let of_status = |name| status.as_ref().map_err(Clone::clone).and_then(|status| status.need(name));
-    let messages = of_status(MESSAGES_ESTIMATE).and_then(|bytes| match (0.0..WRAPPED).contains(&bytes) {
-        true => Ok(bytes),
-        false => Err("TokuDB counted more that went than came".to_owned()),
-    });
-    reading.put_or(MESSAGES, messages);
-    reading.put_or("writing_bytes", of_status(WRITING));
-    let age = of_status(NEXT).and_then(|next| Ok((next - of_status(CHECKPOINT)?).max(0.0)));
-    reading.put_or("checkpoint_age_changes", age);
+    if let Ok(status) = Status::read_some(admin, &[MESSAGES_ESTIMATE, WRITING, NEXT, CHECKPOINT]) {
+        reading.put_any(MESSAGES, status.get(MESSAGES_ESTIMATE).filter(|bytes| (0.0..WRAPPED).contains(bytes)));
+        reading.put_any("writing_bytes", status.get(WRITING));
+        let age = status.get(NEXT).zip(status.get(CHECKPOINT)).map(|(next, checkpoint)| (next - checkpoint).max(0.0));
+        reading.put_any("checkpoint_age_changes", age);
+    }
     reading
 }
 
@@ -104,18 +100,18 @@ pub(crate) fn unpaid(bytes: Option<f64>) -> Option<String> {
 pub(super) fn counters(status: &Status, reading: &mut Reading) {
     status.copy(&STATUS, reading);
     for (name, variable) in WAITED {
-        reading.put_or(name, status.need(variable));
+        reading.put_any(name, status.get(variable));
     }
-    reading.put_or("waited_page_reads_us", sum(status, &READ_SECONDS).map(|seconds| seconds * 1e6));
+    reading.put_any("waited_page_reads_us", sum(status, &READ_SECONDS).map(|seconds| seconds * 1e6));
 }
 
 /// Bytes written, by purpose.
 pub(super) fn written(status: &Status, reading: &mut Reading) {
     for (name, variables) in WRITTEN {
-        reading.put_or(name, sum(status, variables));
+        reading.put_any(name, sum(status, variables));
     }
 }
 
-fn sum(status: &Status, names: &[&str]) -> Result<f64, String> {
-    names.iter().map(|name| status.need(name)).sum()
+fn sum(status: &Status, names: &[&str]) -> Option<f64> {
+    names.iter().map(|name| status.get(name)).sum()
 }

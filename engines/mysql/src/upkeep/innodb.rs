@@ -3,7 +3,7 @@
 use rumba_engine_api::error::{EngineError, Result};
 
 use super::globals::{self, Wanted};
-use crate::counters::{Request, Server, debt, purge_progress, query};
+use crate::counters::{Request, Server, debt, debt_status, purge_progress, query};
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Pages that may stay dirty, because the server's own threads modify a few all the time.
@@ -64,10 +64,14 @@ fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Re
             None => {}
         }
     }
-    match (look.owed.is_empty(), reading.absent.first()) {
-        (true, Some(absence)) => Err(EngineError::failed("reading InnoDB's debt", absence.reason.clone())),
-        _ => Ok(look),
+    if look.owed.is_empty() {
+        // The same request again returns the reason.
+        let reason = debt_status(admin).err();
+        let reason =
+            reason.unwrap_or_else(|| "this server has no status variable Innodb_buffer_pool_pages_dirty".into());
+        return Err(EngineError::failed("reading InnoDB's debt", reason));
     }
+    Ok(look)
 }
 
 /// Whether purge is done, or is idle past a change made to wake it, and so past all earlier commits.

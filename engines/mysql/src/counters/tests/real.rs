@@ -1,7 +1,7 @@
 //! Counters of a real MariaDB, compared with the work done on it.
 
 use rumba_protocol_mysql::{Rows, WireError};
-use rumba_server_kit::reading::{Absence, Reading};
+use rumba_server_kit::reading::Reading;
 
 use super::server::{self, Private};
 use crate::counters::{Kind, LATCHES, Request, WAITS, counters, debt, enable};
@@ -34,7 +34,7 @@ fn innodb_counts_what_was_written() {
     assert_eq!(after.get("written_pages_bytes"), Some(pages), "plain pages have the page size");
     assert!(after.get("buffer_pool_hit_ratio").is_some_and(|ratio| (0.9..=1.0).contains(&ratio)));
     for monitored in ["adaptive_hash_searches", "compress_pages_compressed", "compress_ops", "Innodb_row_lock_waits"] {
-        assert!(after.get(monitored).is_some(), "{monitored}: {:?}", after.absent);
+        assert!(after.get(monitored).is_some(), "{monitored}: {after:?}");
     }
     // rumba samples the deferred work each second, so it must cost the server almost nothing. The limit is in statements,
     // which do not depend on the machine.
@@ -77,8 +77,6 @@ fn waits_are_reported_where_the_server_times_them() {
         waits.map(|gauge| (gauge.name.clone(), gauge.value)).collect::<std::collections::BTreeMap<_, _>>()
     };
     for off in [reading(&[]), timed(&[])] {
-        let is_reported = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
-        assert!(off.absent.iter().any(is_reported), "{:?}", off.absent);
         assert_eq!((off.get("waited_index_us"), off.get("waited_lock_sys_us")), (None, None));
         assert!(events(&off).is_empty(), "the latches are not timed, so the sessions are not delayed by more");
     }
