@@ -57,25 +57,6 @@ pub struct Software {
     loader: Option<Loader>,
 }
 
-/// Why a directory holds no runnable server.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SoftwareError {
-    /// The server's program is missing.
-    #[error("{0} holds no server: mysqld and mariadbd are neither in it nor in its bin, sbin or libexec")]
-    Program(String),
-    /// The program does not run.
-    #[error("{program} does not report its version: {cause}")]
-    Version {
-        /// The program.
-        program: String,
-        /// The program's error message.
-        cause: String,
-    },
-    /// The error messages are missing.
-    #[error("{0} holds no share directory with english/errmsg.sys, without which its server does not start")]
-    Share(String),
-}
-
 const PROGRAMS: [&str; 7] =
     ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld", "mysqld"];
 const SHARES: [&str; 4] = ["share/mysql", "share/mariadb", "share", "share/mysql-8.0"];
@@ -91,13 +72,13 @@ const PLUGINS: [&str; 7] = [
 
 impl rumba_server_kit::install::Software for Software {
     fn at(base: &Path) -> Result<Self, String> {
-        let mut software = Self::look(base, None).map_err(|error| error.to_string())?;
+        let mut software = Self::look(base, None)?;
         software.allocator = software.wants_allocator().then(system_allocator).flatten();
         Ok(software)
     }
 
     fn in_tree(tree: &Path) -> Result<Self, String> {
-        let mut software = Self::look(&tree.join("usr"), Loader::of(tree)).map_err(|error| error.to_string())?;
+        let mut software = Self::look(&tree.join("usr"), Loader::of(tree))?;
         if software.wants_allocator() {
             let files = library_directories(tree).into_iter().map(|dir| dir.join(ALLOCATOR));
             software.allocator = files.into_iter().find(|file| file.exists());
@@ -144,13 +125,19 @@ impl rumba_server_kit::install::Software for Software {
 }
 
 impl Software {
-    fn look(base: &Path, loader: Option<Loader>) -> Result<Self, SoftwareError> {
+    fn look(base: &Path, loader: Option<Loader>) -> Result<Self, String> {
         let there = |names: &[&str]| names.iter().map(|name| base.join(name)).filter(|path| path.exists()).collect();
         let programs: Vec<PathBuf> = there(&PROGRAMS);
-        let program = programs.into_iter().next().ok_or_else(|| SoftwareError::Program(base.display().to_string()))?;
+        let program = programs.into_iter().next().ok_or_else(|| {
+            let base = base.display();
+            format!("{base} holds no server: mysqld and mariadbd are neither in it nor in its bin, sbin or libexec")
+        })?;
         let shares: Vec<PathBuf> = there(&SHARES);
         let having = |what: &str| shares.iter().find(|share| share.join(what).exists()).cloned();
-        let messages = having("english/errmsg.sys").ok_or_else(|| SoftwareError::Share(base.display().to_string()))?;
+        let messages = having("english/errmsg.sys").ok_or_else(|| {
+            let what = "holds no share directory with english/errmsg.sys, without which its server does not start";
+            format!("{} {what}", base.display())
+        })?;
         let charsets = having("charsets/Index.xml").unwrap_or_else(|| messages.clone()).join("charsets");
         let plugins: Vec<PathBuf> = there(&PLUGINS);
         let mut software = Self {
@@ -171,17 +158,17 @@ impl Software {
     }
 
     /// Parses `--version`, which prints `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
-    fn request_version(&mut self) -> Result<(), SoftwareError> {
-        let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
+    fn request_version(&mut self) -> Result<(), String> {
+        let wrong = |cause: &str| format!("{} does not report its version: {}", self.program.display(), cause.trim());
         let mut command = self.command();
         command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
-        let output = version::reported(&self.program, &mut command).map_err(|error| wrong(error.to_string()))?;
+        let output = version::reported(&self.program, &mut command).map_err(|error| wrong(&error.to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let mut words = text.split_whitespace().skip_while(|word| *word != "Ver").skip(1);
         let version_text = words.next().unwrap_or_default().to_owned();
         let Some(version) = Version::find(&version_text) else {
             let errors = String::from_utf8_lossy(&output.stderr);
-            return Err(wrong(format!("{} {}", text.trim(), errors.trim()).trim().to_owned()));
+            return Err(wrong(&format!("{} {}", text.trim(), errors.trim())));
         };
         let is_maria = version_text.to_ascii_lowercase().contains("mariadb");
         (self.version, self.brand) = (version, if is_maria { Brand::MariaDb } else { Brand::MySql });
