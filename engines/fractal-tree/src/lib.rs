@@ -85,7 +85,7 @@ impl Engine for FractalTree {
             Ok(library) => Availability::here(Some(library.version().to_owned()), library.path().display().to_string()),
             Err(error) => {
                 let source = Library::named(requested.library).display().to_string();
-                Availability::lacking(source, error.to_string(), install())
+                Availability::lacking(source, error, install())
             }
         }
     }

@@ -299,7 +299,7 @@ pub fn map_for(library: &Library, config: &EngineConfig) -> Result<Configs, Sett
     for name in compressors(config) {
         let path = library
             .compressor(&name)
-            .map_err(|why| SettingError::new("compression", why.to_string(), format!("install it: {INSTALL}")))?;
+            .map_err(|why| SettingError::new("compression", why, format!("install it: {INSTALL}")))?;
         let level = config.settings.int("zlib.compression_level").filter(|_| name == "zlib");
         let arguments = level.map(|level| format!("={{config={{compression_level={level}}}}}")).unwrap_or_default();
         extensions.push(format!("\"{}\"{arguments}", path.display()));

@@ -88,7 +88,7 @@ impl Engine for WiredTiger {
             Err(error) => {
                 let source =
                     requested.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string());
-                Availability::lacking(source, error.to_string(), INSTALL)
+                Availability::lacking(source, error, INSTALL)
             }
         }
     }

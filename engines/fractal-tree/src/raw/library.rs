@@ -18,43 +18,6 @@ const USUAL_NAME: &str = "libtokufractaltree.so";
 /// The version whose layout `ffi` declares.
 const KNOWN: (c_int, c_int, c_int) = (4, 6, 119);
 
-/// Why the library cannot be used.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The file is missing, or the loader refuses it.
-    #[error("the library {path} cannot be loaded ({cause})", path = .path.display())]
-    Unloadable {
-        /// The requested file.
-        path: PathBuf,
-        /// The loader's error message.
-        cause: String,
-    },
-    /// The library lacks a function.
-    #[error("{path} has no function {symbol}: it is not PerconaFT", path = .path.display())]
-    Symbol {
-        /// The file.
-        path: PathBuf,
-        /// The missing function.
-        symbol: &'static str,
-    },
-    /// The library has an unknown version.
-    #[error("{path} is version {found}; only 4.6.119 is known here", path = .path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The version that the library reports.
-        found: String,
-    },
-    /// The library's structs differ from the declarations.
-    #[error("{path} has structures that are not known here: {what}", path = .path.display())]
-    Layout {
-        /// The file.
-        path: PathBuf,
-        /// The difference.
-        what: &'static str,
-    },
-}
-
 /// The loaded library.
 pub struct Library {
     pub(super) env_create: ffi::EnvCreate,
@@ -68,7 +31,7 @@ pub struct Library {
 }
 
 /// Libraries loaded so far, by requested path. Each is probed once.
-type Loaded = Vec<(PathBuf, Result<Arc<Library>, LoadError>)>;
+type Loaded = Vec<(PathBuf, Result<Arc<Library>, String>)>;
 
 static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
 
@@ -83,31 +46,30 @@ impl Library {
     ///
     /// # Errors
     /// The library cannot be loaded, is not PerconaFT, or has an unknown version or layout.
-    pub fn load(path: Option<&Path>) -> Result<Arc<Self>, LoadError> {
+    pub fn load(path: Option<&Path>) -> Result<Arc<Self>, String> {
         let path = Self::named(path);
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = loaded.iter().find(|(of, _)| *of == path) {
             return known.clone();
         }
-        let library = Self::open(&path);
         // A missing file is not cached, because the user may install it while the program runs.
-        if !matches!(library, Err(LoadError::Unloadable { .. })) {
-            loaded.push((path, library.clone()));
-        }
+        // SAFETY: PerconaFT's initializers set up its counters and locks; any other file is the user's own choice.
+        let handle = unsafe { libloading::Library::new(&path) }
+            .map_err(|cause| format!("the library {} cannot be loaded ({})", path.display(), with_sources(&cause)))?;
+        let library = Self::of(handle, &path);
+        loaded.push((path, library.clone()));
         library
     }
 
-    fn open(path: &Path) -> Result<Arc<Self>, LoadError> {
-        // SAFETY: PerconaFT's initializers set up its counters and locks; any other file is the user's own choice.
-        let handle = unsafe { libloading::Library::new(path) }
-            .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?;
+    fn of(handle: libloading::Library, path: &Path) -> Result<Arc<Self>, String> {
         // Check the version first, because other versions may have other functions.
         let version: ffi::Version = symbol(&handle, path, "db_version")?;
         let path = path_of(version as *const libc::c_void).unwrap_or_else(|| path.to_owned());
         let found = version_of(version);
         if found != KNOWN {
             let (major, minor, patch) = found;
-            return Err(LoadError::Version { path, found: format!("{major}.{minor}.{patch}") });
+            let found = format!("{major}.{minor}.{patch}");
+            return Err(format!("{} is version {found}; only 4.6.119 is known here", path.display()));
         }
         let library = Self {
             env_create: symbol(&handle, &path, "db_env_create")?,
@@ -121,12 +83,12 @@ impl Library {
         library.hook()?;
         let is_ours = |address: usize| path_of(address as *const libc::c_void).as_deref() == Some(&library.path);
         probe::environment(library.env_create, &is_ours)
-            .map_err(|what| LoadError::Layout { path: library.path.clone(), what })?;
+            .map_err(|what| format!("{} has structures that are not known here: {what}", library.path.display()))?;
         Ok(Arc::new(library))
     }
 
     /// Makes the library sync and write through [`files`].
-    fn hook(&self) -> Result<(), LoadError> {
+    fn hook(&self) -> Result<(), String> {
         let set_fsync: ffi::SetFsync = symbol(&self.handle, &self.path, "db_env_set_func_fsync")?;
         let set_write: ffi::SetFullWrite = symbol(&self.handle, &self.path, "db_env_set_func_full_write")?;
         let set_pwrite: ffi::SetFullPwrite = symbol(&self.handle, &self.path, "db_env_set_func_full_pwrite")?;
@@ -169,12 +131,12 @@ fn version_of(version: ffi::Version) -> (c_int, c_int, c_int) {
     (major, minor, patch)
 }
 
-fn symbol<T: Copy>(handle: &libloading::Library, path: &Path, name: &'static str) -> Result<T, LoadError> {
+fn symbol<T: Copy>(handle: &libloading::Library, path: &Path, name: &str) -> Result<T, String> {
     // SAFETY: every caller requests the type that db.h declares for this name. The copy outlives `handle`, because that
     // is never unloaded after a successful load.
     unsafe { handle.get::<T>(name) }
         .map(|symbol| *symbol)
-        .map_err(|_| LoadError::Symbol { path: path.to_owned(), symbol: name })
+        .map_err(|_| format!("{} has no function {name}: it is not PerconaFT", path.display()))
 }
 
 /// Returns the file that holds an address, with links resolved.

@@ -24,46 +24,6 @@ const USUAL_DIRECTORIES: [&str; 5] =
 /// The version whose layout `ffi` declares. The layout follows major.minor.
 const KNOWN: (c_int, c_int) = (3, 2);
 
-/// Why the library cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The library is not installed.
-    #[error("the library libwiredtiger is not on this machine ({0})")]
-    Absent(String),
-    /// The file named by the experiment cannot be loaded.
-    #[error("`library` {path}: {cause}", path = .path.display())]
-    Unloadable {
-        /// The file.
-        path: PathBuf,
-        /// The loader's error message.
-        cause: String,
-    },
-    /// The library lacks a function.
-    #[error("{path} has no function {symbol}: it is not WiredTiger", path = .path.display())]
-    Symbol {
-        /// The file.
-        path: PathBuf,
-        /// The missing function.
-        symbol: &'static str,
-    },
-    /// The library has an unknown version.
-    #[error("{path} is {found}; only WiredTiger 3.2 is known here", path = .path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The version that the library reports.
-        found: String,
-    },
-    /// A compressor's library is missing.
-    #[error("{name} is not on this machine (looked in {looked_in})")]
-    Compressor {
-        /// The file.
-        name: String,
-        /// The searched directories.
-        looked_in: String,
-    },
-}
-
 /// The loaded library.
 pub struct Library {
     pub(crate) open: ffi::Open,
@@ -80,10 +40,10 @@ impl Library {
     ///
     /// # Errors
     /// The library is absent, not WiredTiger, or of an unknown version.
-    pub fn load(path: Option<&Path>) -> Result<Arc<Library>, LoadError> {
+    pub fn load(path: Option<&Path>) -> Result<Arc<Library>, String> {
         let handle = match path {
             Some(path) => dlopen(path.as_os_str())
-                .map_err(|cause| LoadError::Unloadable { path: path.to_owned(), cause: with_sources(&cause) })?,
+                .map_err(|cause| format!("`library` {}: {}", path.display(), with_sources(&cause)))?,
             None => dlopen_usual()?,
         };
         // Check the version first, because other versions may have other functions.
@@ -93,7 +53,8 @@ impl Library {
         // SAFETY: wiredtiger_version takes three pointers to integers in every version and returns a static string.
         let words = unsafe { CStr::from_ptr(version(&mut major, &mut minor, &mut patch)) };
         if (major, minor) != KNOWN {
-            return Err(LoadError::Version { path, found: words.to_string_lossy().into_owned() });
+            let found = words.to_string_lossy();
+            return Err(format!("{} is {found}; only WiredTiger 3.2 is known here", path.display()));
         }
         Ok(Arc::new(Library {
             open: symbol(&handle, Some(&path), "wiredtiger_open")?,
@@ -119,13 +80,13 @@ impl Library {
     ///
     /// # Errors
     /// The compressor is in none of them.
-    pub fn compressor(&self, name: &str) -> Result<PathBuf, LoadError> {
+    pub fn compressor(&self, name: &str) -> Result<PathBuf, String> {
         let file = format!("libwiredtiger_{name}.so");
         let directories: Vec<&Path> =
             self.path.parent().into_iter().chain(USUAL_DIRECTORIES.iter().map(Path::new)).collect();
         directories.iter().map(|directory| directory.join(&file)).find(|path| path.exists()).ok_or_else(|| {
             let looked_in = directories.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-            LoadError::Compressor { name: file, looked_in }
+            format!("{file} is not on this machine (looked in {looked_in})")
         })
     }
 
@@ -141,7 +102,7 @@ fn dlopen(name: &OsStr) -> Result<libloading::Library, libloading::Error> {
     unsafe { libloading::Library::new(name) }
 }
 
-fn dlopen_usual() -> Result<libloading::Library, LoadError> {
+fn dlopen_usual() -> Result<libloading::Library, String> {
     let mut causes = Vec::new();
     for name in USUAL_NAMES {
         match dlopen(OsStr::new(name)) {
@@ -149,15 +110,16 @@ fn dlopen_usual() -> Result<libloading::Library, LoadError> {
             Err(cause) => causes.push(with_sources(&cause)),
         }
     }
-    Err(LoadError::Absent(causes.join("; ")))
+    Err(format!("the library libwiredtiger is not on this machine ({})", causes.join("; ")))
 }
 
-fn symbol<T: Copy>(handle: &libloading::Library, path: Option<&Path>, name: &'static str) -> Result<T, LoadError> {
+fn symbol<T: Copy>(handle: &libloading::Library, path: Option<&Path>, name: &str) -> Result<T, String> {
     // SAFETY: every caller requests the type that wiredtiger.h declares for this name. The copy outlives `handle`
     // because it is never unloaded.
-    unsafe { handle.get::<T>(name) }
-        .map(|symbol| *symbol)
-        .map_err(|_| LoadError::Symbol { path: path.unwrap_or(Path::new(USUAL_NAMES[0])).to_owned(), symbol: name })
+    unsafe { handle.get::<T>(name) }.map(|symbol| *symbol).map_err(|_| {
+        let path = path.unwrap_or(Path::new(USUAL_NAMES[0])).display();
+        format!("{path} has no function {name}: it is not WiredTiger")
+    })
 }
 
 /// The file that holds a function, links resolved.
