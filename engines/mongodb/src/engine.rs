@@ -1,7 +1,7 @@
 //! The engines: names, settings and opening.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rumba_engine_api::common::{OverriddenSettings, Own};
 use rumba_engine_api::engine::{
@@ -21,7 +21,7 @@ use rumba_server_kit::selected;
 use crate::brand::Brand;
 use crate::catalogue::RELEASES;
 use crate::control::Control;
-use crate::instance::{Host, Parts, ServerInstance};
+use crate::instance::{Host, ServerInstance};
 use crate::launch::{self, ANSWER};
 use crate::options::Options;
 use crate::plan::{self, Plan};
@@ -156,7 +156,7 @@ impl MongoEngine {
         }
         settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
         let session = session_options(database, &options, &plan, transactions);
-        Ok(ServerInstance::new(Parts { brand: self.brand, host, target, session, control, settings }))
+        Ok(ServerInstance { brand: self.brand, host, target, session, settings, control: Mutex::new(control) })
     }
 }
 
@@ -250,8 +250,8 @@ impl Engine for MongoEngine {
         let transactions = existing::lacks_transactions(&mut control).is_none();
         let session = session_options(dsn.database.clone(), &options, &plan, transactions);
         let host = Host::Existing { pid: None, data: None, taken: None, flushes: false };
-        let settings = Vec::new();
-        Ok(Box::new(ServerInstance::new(Parts { brand: self.brand, host, target, session, control, settings })))
+        let (settings, control) = (Vec::new(), Mutex::new(control));
+        Ok(Box::new(ServerInstance { brand: self.brand, host, target, session, settings, control }))
     }
 
     fn clean_server(&self, server: &str) -> Result<()> {

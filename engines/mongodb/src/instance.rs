@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rumba_engine_api::access::Access;
 use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
 use rumba_engine_api::error::Result;
-use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
+use rumba_protocol_mongodb::{MongoSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::host::{self, Running};
 use rumba_server_kit::watch::Watched;
@@ -24,17 +24,6 @@ pub type Host = host::Host<Running, Option<Held>>;
 
 /// A server that a trial uses.
 pub struct ServerInstance {
-    brand: Brand,
-    host: Host,
-    target: Target,
-    session: SessionOptions,
-    counts: Arc<MongoCounts>,
-    settings: Vec<(String, String)>,
-    control: Mutex<Control>,
-}
-
-/// The parts of an instance.
-pub struct Parts {
     /// The server's software.
     pub brand: Brand,
     /// Who runs the server.
@@ -43,19 +32,13 @@ pub struct Parts {
     pub target: Target,
     /// The sessions' options.
     pub session: SessionOptions,
-    /// The control session.
-    pub control: Control,
     /// The effective settings.
     pub settings: Vec<(String, String)>,
+    /// The control session.
+    pub control: Mutex<Control>,
 }
 
 impl ServerInstance {
-    /// Assembles an instance.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { brand, host, target, session, control, settings } = parts;
-        Self { brand, host, target, counts: session.counts.clone(), session, settings, control: Mutex::new(control) }
-    }
-
     fn control(&self) -> MutexGuard<'_, Control> {
         // At worst, a panic leaves an unusable connection, and its next use returns an error.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,7 +57,7 @@ impl ServerInstance {
     }
 
     fn counted(&self) -> [(&'static str, u64); 6] {
-        let counts = &self.counts;
+        let counts = &self.session.counts;
         [
             ("client_write_conflicts", counts.write_conflicts.load(Relaxed)),
             ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),

@@ -22,7 +22,7 @@ use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::Selected as Server;
 
 use crate::control::Control;
-use crate::instance::{Host, Parts, ServerInstance, Taken, most_clients, most_clients_planned};
+use crate::instance::{Host, ServerInstance, Taken, most_clients, most_clients_planned};
 use crate::launch::Launch;
 use crate::options::{Options, SETTINGS};
 use crate::plan::{self, COMPRESSIONS, Plan};
@@ -156,7 +156,7 @@ fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> R
     let mut settings = facts(&software, &plan, identity.as_ref());
     settings.extend(readback::settings_in_force(&mut control, &plan)?);
     let host = Host::Own { running, data: layout.data() };
-    Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
+    Ok(ServerInstance::new(host, target, control, settings, &plan, &options))
 }
 
 /// The size of the file system that holds a directory.
@@ -197,7 +197,7 @@ fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance> {
     settings.push(("search_path".to_owned(), schema.search_path));
     let host =
         Host::Existing { pid, data, taken: Taken { schema: schema.name, is_own: true }, flushes: !dsn.without_flush };
-    Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
+    Ok(ServerInstance::new(host, target, control, settings, &plan, &options))
 }
 
 impl Engine for PostgreSql {
@@ -287,8 +287,7 @@ impl Engine for PostgreSql {
         plan.setup.push(format!("SET search_path TO {}", schema.search_path));
         let taken = Taken { schema: schema.name, is_own: false };
         let host = Host::Existing { pid: None, data: None, taken, flushes: false };
-        let parts = Parts { host, target, control, settings: Vec::new() };
-        Ok(Box::new(ServerInstance::new(parts, &plan, &options)))
+        Ok(Box::new(ServerInstance::new(host, target, control, Vec::new(), &plan, &options)))
     }
 
     fn clean_server(&self, server: &str) -> Result<()> {

@@ -51,27 +51,21 @@ pub struct ServerInstance {
     wal: Option<Mutex<Wal>>,
 }
 
-/// The parts of an instance.
-pub struct Parts {
-    /// Who runs the server.
-    pub host: Host,
-    /// The address and user of the sessions.
-    pub target: Target,
-    /// The control session.
-    pub control: Control,
-    /// The effective settings.
-    pub settings: Vec<(String, String)>,
-}
-
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // At worst, a panic leaves an unusable connection, and its next use returns an error.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerInstance {
-    /// Assembles an instance.
-    pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Self {
-        let Parts { host, target, control, settings } = parts;
+    /// Assembles an instance. `target` has the address and user of the sessions, and `settings` are the effective ones.
+    pub fn new(
+        host: Host,
+        target: Target,
+        control: Control,
+        settings: Vec<(String, String)>,
+        plan: &Plan,
+        options: &Options,
+    ) -> Self {
         let counts = Arc::new(PgCounts::default());
         let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
         let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
