@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::SettingError;
 use rumba_engine_api::units::parse_bytes;
 use serde::Deserialize;
@@ -122,8 +121,9 @@ pub fn promises(profiles: &[&str], engine: &str) -> Promises {
 ///
 /// # Errors
 /// An invalid profile, which is a bug in rumba that its tests detect.
-pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled> {
-    let broken = |what: String| EngineError::failed("profile", what);
+pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, SettingError> {
+    let remedy = "this is a mistake of rumba's profiles: please report it";
+    let broken = |what: String| SettingError::new("engine", format!("profile: {what}"), remedy);
     let mut filled = Filled::default();
     for text in profiles {
         let profile: Profile = toml_edit::de::from_str(text).map_err(|error| broken(error.to_string()))?;

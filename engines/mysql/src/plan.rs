@@ -217,9 +217,6 @@ fn fill(plan: &mut Plan, requested: &RequestedEngine<'_>, compressed: &Compresse
         version: requested.server.version,
         cache: requested.config.cache,
         durability: requested.config.durability,
-    });
-    let filled = filled.map_err(|error| {
-        SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
     })?;
     for line in filled.lines.iter().filter(|line| requested.server.variables.contains_key(&line.name)) {
         plan.set(&line.name, line.value.clone(), line.is_promise);

@@ -1,7 +1,7 @@
 //! The profiles of these servers: `profiles/`.
 
 use rumba_engine_api::engine::Durability;
-use rumba_engine_api::error::Result;
+use rumba_engine_api::setting::SettingError;
 use rumba_server_kit::profile::{self, Filled, Needs, Promises};
 use rumba_server_kit::version::Version;
 
@@ -27,7 +27,7 @@ pub struct For<'a> {
 ///
 /// # Errors
 /// An invalid profile, which is a bug in rumba that its tests detect.
-pub fn fill(requested: &For<'_>) -> Result<Filled> {
+pub fn fill(requested: &For<'_>) -> Result<Filled, SettingError> {
     let (texts, engine) = of_kind(requested.kind);
     let brand = requested.brand.name().to_ascii_lowercase();
     let needs = Needs {

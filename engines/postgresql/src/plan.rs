@@ -111,9 +111,7 @@ pub fn for_own(
         durability: config.durability,
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
     };
-    let filled = profile::fill(&[PROFILE], &needs).map_err(|error| {
-        SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
-    })?;
+    let filled = profile::fill(&[PROFILE], &needs)?;
     for line in filled.lines.iter().filter(|line| known.contains(&line.name)) {
         plan.set(&line.name, line.value.clone(), line.is_promise);
     }

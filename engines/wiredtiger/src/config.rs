@@ -156,61 +156,40 @@ fn refuse(config: &EngineConfig) -> Result<(), SettingError> {
 fn refuse_broken_promise(config: &EngineConfig) -> Result<(), SettingError> {
     let settings = &config.settings;
     let off = |name: &str| settings.bool(name) == Some(false);
-    let err = |name: &str, problem: &str, remedy: &str| Err(SettingError::new(name, problem, remedy));
-    match config.durability {
+    let (name, problem, remedy) = match config.durability {
         Durability::None => return refuse_without_log(config),
         _ if off("log.enabled") => {
-            return err(
-                "log.enabled",
-                "without a log a crash of the process loses commits",
-                "set `durability = \"none\"`",
-            );
+            ("log.enabled", "without a log a crash of the process loses commits", "set `durability = \"none\"`")
         }
-        Durability::Buffered if settings.bool("transaction_sync.enabled") == Some(true) => {
-            return err(
-                "transaction_sync.enabled",
-                "a commit that writes its log record is more than `buffered`",
-                "set `durability = \"no-sync\"` or `\"sync\"`",
-            );
-        }
-        Durability::Buffered if settings.get("transaction_sync.method").is_some() => {
-            return err(
-                "transaction_sync.method",
-                "durability `buffered` does not write the log at commit",
-                "set `durability = \"no-sync\"` or `\"sync\"`",
-            );
-        }
-        Durability::NoSync if off("transaction_sync.enabled") => {
-            return err(
-                "transaction_sync.enabled",
-                "commits in the process's memory are lost when it is killed, and `no-sync` loses none then",
-                "leave it out, or set `durability = \"buffered\"`",
-            );
-        }
+        Durability::Buffered if settings.bool("transaction_sync.enabled") == Some(true) => (
+            "transaction_sync.enabled",
+            "a commit that writes its log record is more than `buffered`",
+            "set `durability = \"no-sync\"` or `\"sync\"`",
+        ),
+        Durability::Buffered if settings.get("transaction_sync.method").is_some() => (
+            "transaction_sync.method",
+            "durability `buffered` does not write the log at commit",
+            "set `durability = \"no-sync\"` or `\"sync\"`",
+        ),
+        Durability::NoSync if off("transaction_sync.enabled") => (
+            "transaction_sync.enabled",
+            "commits in the process's memory are lost when it is killed, and `no-sync` loses none then",
+            "leave it out, or set `durability = \"buffered\"`",
+        ),
         Durability::NoSync if settings.get("transaction_sync.method").is_some() => {
-            return err(
-                "transaction_sync.method",
-                "durability `no-sync` does not sync the log",
-                "set `durability = \"sync\"`",
-            );
+            ("transaction_sync.method", "durability `no-sync` does not sync the log", "set `durability = \"sync\"`")
         }
         Durability::Sync if off("transaction_sync.enabled") => {
-            return err(
-                "transaction_sync.enabled",
-                "durability `sync` syncs the log at commit",
-                "set `durability = \"no-sync\"`",
-            );
+            ("transaction_sync.enabled", "durability `sync` syncs the log at commit", "set `durability = \"no-sync\"`")
         }
-        Durability::Sync if off("checkpoint_sync") => {
-            return err(
-                "checkpoint_sync",
-                "a checkpoint that is not synced still removes the log it covers, so a crash of the host loses commits",
-                "leave it out, or set `durability = \"no-sync\"`",
-            );
-        }
-        _ => {}
-    }
-    Ok(())
+        Durability::Sync if off("checkpoint_sync") => (
+            "checkpoint_sync",
+            "a checkpoint that is not synced still removes the log it covers, so a crash of the host loses commits",
+            "leave it out, or set `durability = \"no-sync\"`",
+        ),
+        _ => return Ok(()),
+    };
+    Err(SettingError::new(name, problem, remedy))
 }
 
 /// Under `none` there is a log only if requested, and it guarantees nothing.
