@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rumba_server_kit::install;
+use rumba_server_kit::install::{self, Summary};
 use rumba_server_kit::loader::Loader;
 use rumba_server_kit::version::{Version, reported};
 
@@ -33,20 +33,14 @@ impl install::Software for Software {
         Self::of(Brand::MongoDb, tree.join(IN_TREE).join("mongod"), Loader::of(tree))
     }
 
-    fn version(&self) -> Version {
-        self.version.as_deref().and_then(Version::find).unwrap_or(Version(0, 0, 0))
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.brand.name(), self.version_text())
-    }
-
-    fn version_text(&self) -> &str {
-        self.version.as_deref().unwrap_or_default()
-    }
-
-    fn program(&self) -> &Path {
-        &self.program
+    fn summary(&self) -> Summary {
+        let version_text = self.version.clone().unwrap_or_default();
+        Summary {
+            name: format!("{} {version_text}", self.brand.name()),
+            version: Version::find(&version_text).unwrap_or(Version(0, 0, 0)),
+            version_text,
+            program: self.program.clone(),
+        }
     }
 
     fn holds(&self, engine: &str) -> bool {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rumba_server_kit::cache::stamp;
+use rumba_server_kit::install::Summary;
 use rumba_server_kit::loader::{Loader, library_directories};
 use rumba_server_kit::version::{self, Version};
 use serde::{Deserialize, Serialize};
@@ -86,20 +87,13 @@ impl rumba_server_kit::install::Software for Software {
         Ok(software)
     }
 
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.brand.name(), self.version_text)
-    }
-
-    fn version_text(&self) -> &str {
-        &self.version_text
-    }
-
-    fn program(&self) -> &Path {
-        &self.program
+    fn summary(&self) -> Summary {
+        Summary {
+            name: format!("{} {}", self.brand.name(), self.version_text),
+            version: self.version,
+            version_text: self.version_text.clone(),
+            program: self.program.clone(),
+        }
     }
 
     /// The plugins of engines and of their compression.

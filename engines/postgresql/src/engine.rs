@@ -168,7 +168,8 @@ fn file_system_bytes(dir: &Path) -> Result<u64> {
 
 /// Facts for the record in addition to the settings.
 fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(String, String)> {
-    let mut facts = vec![("server".to_owned(), format!("{} from {}", software.name(), software.program.display()))];
+    let server = format!("PostgreSQL {} from {}", software.version_text, software.program.display());
+    let mut facts = vec![("server".to_owned(), server)];
     facts.extend(identity.map(|identity| ("os_user".to_owned(), identity.name.clone())));
     facts.push(("table_options".to_owned(), plan.table_options.clone()));
     facts.push(("session_setup".to_owned(), plan.setup.join("; ")));

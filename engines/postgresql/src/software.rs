@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_server_kit::cache::stamp;
+use rumba_server_kit::install::Summary;
 use rumba_server_kit::loader::wrap_programs;
 use rumba_server_kit::version::{self, Version};
 
@@ -63,20 +64,13 @@ impl rumba_server_kit::install::Software for Software {
         wrap_programs(tree, &release_in(tree).join("bin"))
     }
 
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn name(&self) -> String {
-        format!("PostgreSQL {}", self.version_text)
-    }
-
-    fn version_text(&self) -> &str {
-        &self.version_text
-    }
-
-    fn program(&self) -> &Path {
-        &self.program
+    fn summary(&self) -> Summary {
+        Summary {
+            name: format!("PostgreSQL {}", self.version_text),
+            version: self.version,
+            version_text: self.version_text.clone(),
+            program: self.program.clone(),
+        }
     }
 
     fn holds(&self, _engine: &str) -> bool {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rumba_engine_api::server::Catalogue;
-use rumba_server_kit::install::{Release, Releases, Software};
+use rumba_server_kit::install::{Release, Releases, Software, Summary};
 use rumba_server_kit::version::Version;
 
 use crate::library::version_of;
@@ -37,20 +37,13 @@ impl Software for Installed {
         Self::at(tree)
     }
 
-    fn version(&self) -> Version {
-        self.version
-    }
-
-    fn name(&self) -> String {
-        format!("RocksDB {}", self.text)
-    }
-
-    fn version_text(&self) -> &str {
-        &self.text
-    }
-
-    fn program(&self) -> &Path {
-        &self.path
+    fn summary(&self) -> Summary {
+        Summary {
+            name: format!("RocksDB {}", self.text),
+            version: self.version,
+            version_text: self.text.clone(),
+            program: self.path.clone(),
+        }
     }
 
     fn holds(&self, engine: &str) -> bool {

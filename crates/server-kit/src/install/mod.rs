@@ -47,17 +47,8 @@ pub trait Software: Sized {
         Ok(())
     }
 
-    /// The version that its program prints.
-    fn version(&self) -> Version;
-
-    /// Its name with the printed version: `MariaDB 10.11.14-MariaDB`.
-    fn name(&self) -> String;
-
-    /// The version as the server prints it.
-    fn version_text(&self) -> &str;
-
-    /// The server's program.
-    fn program(&self) -> &Path;
+    /// Its name, version and program.
+    fn summary(&self) -> Summary;
 
     /// The plugins that it may load.
     fn adjacent(&self) -> Vec<PathBuf> {
@@ -66,6 +57,18 @@ pub trait Software: Sized {
 
     /// Whether it supports one of rumba's engines.
     fn holds(&self, engine: &str) -> bool;
+}
+
+/// The name, version and program of a server.
+pub struct Summary {
+    /// Its name with the printed version: `MariaDB 10.11.14-MariaDB`.
+    pub name: String,
+    /// The version that its program prints.
+    pub version: Version,
+    /// The version as the server prints it.
+    pub version_text: String,
+    /// The server's program.
+    pub program: PathBuf,
 }
 
 /// A release that rumba can install.
@@ -235,7 +238,7 @@ impl Release {
     }
 
     fn is_this(&self, software: &impl Software) -> bool {
-        let text = software.version().to_string();
+        let text = software.summary().version.to_string();
         text.strip_prefix(&self.version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
@@ -266,8 +269,9 @@ impl Release {
     fn install<S: Software>(&self, say: &mut dyn FnMut(&str)) -> Result<()> {
         let place = self.place::<S>()?;
         if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
-            say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
-            if here.program().starts_with(&place) {
+            let Summary { name, program, .. } = here.summary();
+            say(&format!("it is here already: {name} ({})", program.display()));
+            if program.starts_with(&place) {
                 // Earlier versions of rumba did not remove these bits.
                 cache::take_privileges(&place).map_err(|error| failed(&place, &error))?;
                 say(&format!("(to install it again, remove {} first)", place.display()));
@@ -304,12 +308,12 @@ impl Release {
                 "{} now holds {}, not {}; nothing was installed. Name your own copy of this version in the \
                  experiment: server = \"/its/base/directory\", or library = \"/its/file\"",
                 self.origin(),
-                software.name(),
+                software.summary().name,
                 self.version
             );
             return Err(EngineError::failed("install", message));
         }
-        say(&format!("it is {}", software.name()));
+        say(&format!("it is {}", software.summary().name));
         cache::take_privileges(draft.path()).map_err(|error| failed(&place, &error))?;
         if S::RUN_BY_OTHERS {
             cache::open_to_all(draft.path()).map_err(|error| failed(&place, &error))?;
@@ -326,10 +330,10 @@ impl Release {
 
 /// The availability of installed software.
 pub fn available(software: &impl Software) -> Availability {
-    let version = Some(software.version_text().to_owned());
+    let Summary { version_text, program, .. } = software.summary();
     Availability {
         adjacent: software.adjacent(),
-        ..Availability::here(version, software.program().display().to_string())
+        ..Availability::here(Some(version_text), program.display().to_string())
     }
 }
 
