@@ -2,7 +2,6 @@
 //! WiredTiger keeps.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,28 +26,18 @@ pub struct Configs {
     pub create: BTreeMap<String, String>,
 }
 
-/// A configuration string: `log=(enabled=true,file_max=104857600),mmap=false`.
-pub struct Nested(BTreeMap<String, String>);
-
-impl From<BTreeMap<String, String>> for Nested {
-    fn from(dotted: BTreeMap<String, String>) -> Self {
-        Self(dotted)
-    }
-}
-
-impl fmt::Display for Nested {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        let mut parts = Vec::new();
-        for (name, value) in &self.0 {
-            match name.split_once('.') {
-                Some((group, member)) => groups.entry(group).or_default().push(format!("{member}={value}")),
-                None => parts.push(format!("{name}={value}")),
-            }
+/// Writes a configuration string: `log=(enabled=true,file_max=104857600),mmap=false`.
+pub fn nested(dotted: &BTreeMap<String, String>) -> String {
+    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut parts = Vec::new();
+    for (name, value) in dotted {
+        match name.split_once('.') {
+            Some((group, member)) => groups.entry(group).or_default().push(format!("{member}={value}")),
+            None => parts.push(format!("{name}={value}")),
         }
-        parts.extend(groups.iter().map(|(group, members)| format!("{group}=({})", members.join(","))));
-        f.write_str(&parts.join(","))
     }
+    parts.extend(groups.iter().map(|(group, members)| format!("{group}=({})", members.join(","))));
+    parts.join(",")
 }
 
 /// The dotted names and values of a configuration string; lists stay whole.
@@ -298,7 +287,7 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     let configs = map_for(library, config)?;
     for (call, all) in [(Call::Open, &configs.open), (Call::Create, &configs.create)] {
         for (name, value) in all {
-            let alone = Nested::from(BTreeMap::from([(name.clone(), value.clone())])).to_string();
+            let alone = nested(&BTreeMap::from([(name.clone(), value.clone())]));
             library.validate(call.name(), &alone).map_err(|why| refused(name, call, why))?;
         }
     }
@@ -321,14 +310,14 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let connection = Connection::open(library, Path::new("."), &creating(open)).map_err(whole(Call::Open))?;
     let mut session = Session::open(&connection).map_err(whole(Call::Open))?;
-    session.create("table:rehearsal", &Nested::from(configs.create).to_string()).map_err(whole(Call::Create))
+    session.create("table:rehearsal", &nested(&configs.create)).map_err(whole(Call::Create))
 }
 
 /// The configuration string that creates a database and fails if one exists.
 pub fn creating(mut open: BTreeMap<String, String>) -> String {
     open.insert("create".into(), "true".into());
     open.insert("exclusive".into(), "true".into());
-    Nested::from(open).to_string()
+    nested(&open)
 }
 
 fn refused(name: &str, call: Call, why: String) -> SettingError {

@@ -8,7 +8,7 @@ use rumba_engine_api::engine::{Gauge, Instance, Session as AnySession};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 
-use crate::config::{Configs, Nested, creating, dotted};
+use crate::config::{Configs, creating, dotted, nested};
 use crate::raw::{Connection, Library, Session, Statistic};
 use crate::session::WiredTigerSession;
 use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, WAITED};
@@ -47,11 +47,10 @@ impl WiredTigerInstance {
         spaces: &[KeySpace],
         is_new: bool,
     ) -> Result<Self> {
-        let open = configs.open.clone();
-        let open = if is_new { creating(open) } else { Nested::from(open).to_string() };
+        let open = if is_new { creating(configs.open.clone()) } else { nested(&configs.open) };
         let connection = Connection::open(library, dir, &open)?;
         let mut session = Session::open(&connection)?;
-        let table_config = Nested::from(configs.create.clone()).to_string();
+        let table_config = nested(&configs.create);
         let tables: Vec<String> = spaces.iter().map(|space| format!("table:{}", space.name)).collect();
         for table in &tables {
             session.create(table, &table_config)?;

@@ -142,7 +142,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{Nested, literal};
+    use crate::config::{literal, nested};
     use crate::raw::Library;
     use rumba_engine_api::setting::Value;
 
@@ -169,7 +169,7 @@ mod tests {
                 continue; // the extension's, not the library's
             }
             let value = literal(info, &value).unwrap();
-            let config = Nested::from(BTreeMap::from([(info.name.to_owned(), value)])).to_string();
+            let config = nested(&BTreeMap::from([(info.name.to_owned(), value)]));
             library.validate(call_of(info.name).name(), &config).unwrap_or_else(|why| panic!("{config}: {why}"));
         }
     }
