@@ -27,10 +27,11 @@ pub trait ServerFamily: Software + 'static {
     }
 }
 
-/// See [`Selected::reachable`]; `None` is a server that rumba starts.
+/// The address of an existing server that clients of other hosts can reach; `target` reads it from the DSN. `None` is a
+/// server that rumba starts.
 ///
 /// # Errors
-/// A server that rumba starts, or a socket.
+/// A server that rumba starts, or a socket: both serve this host only.
 pub fn reachable<'a>(
     existing: Option<&'a Dsn>,
     form: &Form,
@@ -86,17 +87,9 @@ impl Selected {
         Err(SettingError::new("server", S::releases().unknown(name), remedy))
     }
 
-    /// The address of a server that clients of other hosts can reach; `target` reads it from the DSN.
-    ///
-    /// # Errors
-    /// A server that rumba starts, or a socket: both serve this host only.
-    pub fn reachable(
-        &self,
-        form: &Form,
-        target: fn(&Dsn) -> Result<Target, SettingError>,
-    ) -> Result<(&Dsn, Target), SettingError> {
-        let existing = if let Self::Existing(dsn) = self { Some(dsn) } else { None };
-        reachable(existing, form, target)
+    /// The DSN of a server that others run.
+    pub fn existing(&self) -> Option<&Dsn> {
+        if let Self::Existing(dsn) = self { Some(dsn) } else { None }
     }
 
     /// The software of a release or base directory.

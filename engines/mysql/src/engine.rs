@@ -18,7 +18,7 @@ use rumba_protocol_mysql::Admin;
 use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::install::{Software as _, available};
-use rumba_server_kit::selected::Selected as Server;
+use rumba_server_kit::selected::{Selected as Server, reachable};
 
 use crate::capability::Capabilities;
 use crate::catalogue::RELEASES;
@@ -436,12 +436,12 @@ impl Engine for MySqlEngine {
     }
 
     fn check_attachable(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        self.server(config.server.as_deref())?.reachable(&dsn::FORM, dsn::target).map(drop)
+        reachable(self.server(config.server.as_deref())?.existing(), &dsn::FORM, dsn::target).map(drop)
     }
 
     fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>> {
         let server = self.server(config.server.as_deref())?;
-        let (dsn, target) = server.reachable(&dsn::FORM, dsn::target)?;
+        let (dsn, target) = reachable(server.existing(), &dsn::FORM, dsn::target)?;
         let mut admin = existing::connect(&target)?;
         let (options, plan, capabilities) = self.plan_existing(config, &mut admin)?;
         let control = Control::new(admin, options.on_lost, None);

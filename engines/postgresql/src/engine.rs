@@ -19,7 +19,7 @@ use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::identity::Identity;
 use rumba_server_kit::install::{Software as _, available};
-use rumba_server_kit::selected::Selected as Server;
+use rumba_server_kit::selected::{Selected as Server, reachable};
 
 use crate::control::Control;
 use crate::instance::{Host, ServerInstance, Taken, most_clients, most_clients_planned};
@@ -274,12 +274,13 @@ impl Engine for PostgreSql {
     }
 
     fn check_attachable(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        Server::of::<Software>(config.server.as_deref())?.reachable(&dsn::FORM, dsn::target).map(drop)
+        let server = Server::of::<Software>(config.server.as_deref())?;
+        reachable(server.existing(), &dsn::FORM, dsn::target).map(drop)
     }
 
     fn attach(&self, config: &EngineConfig) -> Result<Box<dyn Instance>> {
         let server = Server::of::<Software>(config.server.as_deref())?;
-        let (_, target) = server.reachable(&dsn::FORM, dsn::target)?;
+        let (_, target) = reachable(server.existing(), &dsn::FORM, dsn::target)?;
         let (options, mut plan) = plan_existing(config)?;
         let admin = existing::connect(&target)?;
         let mut control = Control::new(admin, options.on_lost, false);
@@ -299,9 +300,7 @@ impl Engine for PostgreSql {
 
     fn planned_settings(&self, config: &EngineConfig) -> Vec<(String, String)> {
         let requested = || config.settings.0.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let server = Server::of::<Software>(config.server.as_deref())
-            .ok()
-            .filter(|server| !matches!(server, Server::Existing(_)));
+        let server = Server::of::<Software>(config.server.as_deref()).ok().filter(|server| server.existing().is_none());
         let ready = server.and_then(|server| plan_own(config, &server).ok());
         ready.map_or_else(requested, |Ready { plan, .. }| {
             let own = [("table_options", plan.table_options.clone()), ("session_setup", plan.setup.join("; "))];
