@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use rumba_engine_api::engine::is_dsn;
+use rumba_engine_api::engine::{Availability, is_dsn};
 use rumba_engine_api::setting::SettingError;
 use rumba_transport::{Address, Target};
 
 use crate::dsn::{Dsn, Form};
-use crate::install::{Release, Releases, Software};
+use crate::install::{Release, Releases, Software, available};
 
 /// A family of servers that one catalogue has.
 pub trait ServerFamily: Software + 'static {
@@ -85,6 +85,20 @@ impl Selected {
         }
         let remedy = format!("`rumba engines` lists the servers; or name {}", S::EXAMPLES);
         Err(SettingError::new("server", S::releases().unknown(name), remedy))
+    }
+
+    /// The availability of a server; `noun` is the server's word for a database.
+    pub fn availability<S: ServerFamily>(server: Result<Self, SettingError>, noun: &str) -> Availability {
+        match server {
+            // The check of the configuration reports errors in a DSN, because it can point at the setting.
+            Err(_) => Availability::here(None, "a server"),
+            Ok(Self::Existing(dsn)) => Availability::here(None, format!("an existing server, {noun} {}", dsn.database)),
+            Ok(Self::Base(base)) => match S::at(&base) {
+                Ok(software) => available(&software),
+                Err(what) => Availability::lacking("a server", what, S::BASE),
+            },
+            Ok(Self::Release(release)) => release.availability::<S>(),
+        }
     }
 
     /// The DSN of a server that others run.

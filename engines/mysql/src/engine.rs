@@ -17,7 +17,7 @@ use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::host::{Data, Layout};
-use rumba_server_kit::install::{Software as _, available};
+use rumba_server_kit::install::Software as _;
 use rumba_server_kit::selected::{Selected as Server, reachable};
 
 use crate::capability::Capabilities;
@@ -398,25 +398,15 @@ impl Engine for MySqlEngine {
     }
 
     fn availability(&self, requested: BuildSelector<'_>) -> Availability {
-        let absent = |what: String, install: String| Availability::lacking("a server", what, install);
-        match self.server(requested.server) {
-            // `check` reports errors in a DSN, because it can point at the setting.
-            Err(_) => Availability::here(None, "a server"),
-            Ok(Server::Existing(dsn)) => {
-                Availability::here(None, format!("an existing server, schema {}", dsn.database))
-            }
-            Ok(Server::Base(base)) => match Software::at(&base) {
-                Ok(software) => available(&software),
-                Err(error) => absent(error, "name the directory that holds bin/mysqld and share".into()),
-            },
-            Ok(Server::Release(release)) => match release.software::<Software>() {
-                Some(software) if release.has(self.info.name) && !software.holds(self.info.name) => absent(
-                    format!("{} is here without the plugin of {}", release.about, self.info.name),
-                    release.install_command(),
-                ),
-                _ => release.availability::<Software>(),
-            },
+        let server = self.server(requested.server);
+        if let Ok(Server::Release(release)) = &server
+            && release.has(self.info.name)
+            && release.software::<Software>().is_some_and(|software| !software.holds(self.info.name))
+        {
+            let what = format!("{} is here without the plugin of {}", release.about, self.info.name);
+            return Availability::lacking("a server", what, release.install_command());
         }
+        Server::availability::<Software>(server, "schema")
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

@@ -18,7 +18,6 @@ use rumba_server_kit::cache::Draft;
 use rumba_server_kit::dsn::Dsn;
 use rumba_server_kit::host::{Data, Layout};
 use rumba_server_kit::identity::Identity;
-use rumba_server_kit::install::{Software as _, available};
 use rumba_server_kit::selected::{Selected as Server, reachable};
 
 use crate::control::Control;
@@ -244,18 +243,7 @@ impl Engine for PostgreSql {
     }
 
     fn availability(&self, requested: BuildSelector<'_>) -> Availability {
-        match Server::of::<Software>(requested.server) {
-            // `check` reports errors in a DSN, because it can point at the setting.
-            Err(_) => Availability::here(None, "a server"),
-            Ok(Server::Existing(dsn)) => {
-                Availability::here(None, format!("an existing server, database {}", dsn.database))
-            }
-            Ok(Server::Base(base)) => match Software::at(&base) {
-                Ok(software) => available(&software),
-                Err(what) => Availability::lacking("a server", what, "name the directory that holds bin/postgres"),
-            },
-            Ok(Server::Release(release)) => release.availability::<Software>(),
-        }
+        Server::availability::<Software>(Server::of::<Software>(requested.server), "database")
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

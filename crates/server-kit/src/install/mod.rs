@@ -329,7 +329,7 @@ impl Release {
 }
 
 /// The availability of installed software.
-pub fn available(software: &impl Software) -> Availability {
+pub(crate) fn available(software: &impl Software) -> Availability {
     let Summary { version_text, program, .. } = software.summary();
     Availability {
         adjacent: software.adjacent(),
