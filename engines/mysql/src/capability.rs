@@ -12,7 +12,8 @@ use rumba_protocol_mysql::{Admin, Rows, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::initialise;
-use crate::launch::{Launch, Line};
+use crate::launch::Launch;
+use crate::plan::Line;
 use rumba_server_kit::cache::{self, Draft};
 use rumba_server_kit::failure::last_lines;
 use rumba_server_kit::host::{Data, Layout};
@@ -89,8 +90,9 @@ impl Capabilities {
         let draft = Draft::new(place).map_err(failed)?;
         let layout = Layout::new(draft.path());
         initialise::provide(software, &[], &layout.data())?;
-        let mut lines: Vec<Line> = vec![("innodb_buffer_pool_size".into(), Some("24M".into()))];
-        lines.extend(engine_plugins(software).map(|plugin| ("plugin_load_add".into(), Some(plugin.to_owned()))));
+        let line = |name: &str, value: &str| Line { name: name.into(), value: Some(value.into()), must_hold: false };
+        let mut lines = vec![line("innodb_buffer_pool_size", "24M")];
+        lines.extend(engine_plugins(software).map(|plugin| line("plugin_load_add", plugin)));
         let launch = Launch { software, layout: &layout, lines: &lines, tcp: None, data: Data::New };
         let running = launch.start()?;
         let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(requesting)?;

@@ -243,8 +243,7 @@ impl MySqlEngine {
             // Create the system tables, which every engine needs.
             Data::Left => require_database(&layout.data(), "mysql")?,
         }
-        let lines = plan.launch_lines();
-        let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp, data };
+        let launch = Launch { software: &software, layout: &layout, lines: &plan.lines, tcp: plan.tcp, data };
         let running = launch.start()?;
         let mut admin = connect(&running.target)?;
         let mut settings = facts(&software, &plan, &capabilities, running.watch.pid());

@@ -18,6 +18,7 @@ use rumba_server_kit::version::Version;
 use rumba_server_kit::watch::Watch;
 
 use crate::failure::LOG_WORDS;
+use crate::plan::Line;
 use crate::software::{Brand, Software};
 
 /// The socket within the data directory.
@@ -33,9 +34,6 @@ const FIRST_STATEMENTS: &str = "first.sql";
 const CLIENT: &str = "client.cnf";
 /// The schema of a managed server.
 pub const SCHEMA: &str = rumba_server_kit::dsn::DATABASE;
-
-/// A line of the server's configuration; a switch has no value.
-pub type Line = (String, Option<String>);
 
 /// The parameters of a server start.
 pub struct Launch<'a> {
@@ -84,7 +82,7 @@ impl Launch<'_> {
         let target =
             Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
-        let reported = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+        let reported = self.lines.iter().map(|line| (line.name.clone(), line.value.clone().unwrap_or_default()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, reported.collect()));
         let mut running = Running { watch, target, access: Box::new(access), socket: data };
         let answers = wait(&running);
@@ -149,7 +147,7 @@ impl Launch<'_> {
     fn configuration(&self, port: Option<u16>) -> String {
         let mut text = String::from("[mysqld]\n");
         let own = |name: &str, value: String| (name.to_owned(), Some(value));
-        let mut lines: Vec<Line> =
+        let mut lines: Vec<(String, Option<String>)> =
             self.software.options().into_iter().map(|(name, value)| (name, Some(value))).collect();
         lines.push(own("datadir", self.layout.data().display().to_string()));
         lines.push(own("tmpdir", self.layout.file(TEMPORARY).display().to_string()));
@@ -163,10 +161,10 @@ impl Launch<'_> {
             Some(port) => lines.extend([own("bind_address", "127.0.0.1".into()), own("port", port.to_string())]),
             None => lines.push(("skip_networking".into(), None)),
         }
-        let ours = self.lines.iter().filter(|(name, _)| name != "port");
-        for (name, value) in lines.iter().chain(ours) {
+        let ours = self.lines.iter().filter(|line| line.name != "port");
+        for (name, value) in lines.into_iter().chain(ours.map(|line| (line.name.clone(), line.value.clone()))) {
             match value {
-                Some(value) => text.push_str(&format!("{name} = {}\n", quoted(value))),
+                Some(value) => text.push_str(&format!("{name} = {}\n", quoted(&value))),
                 None => text.push_str(&format!("{name}\n")),
             }
         }

@@ -9,7 +9,6 @@ use crate::capability::{Capabilities, plugin};
 use crate::compression::{self, Compressed};
 use crate::counters::Kind;
 use crate::initialise;
-use crate::launch;
 use crate::places;
 use crate::profile;
 use crate::requested::RequestedEngine;
@@ -74,11 +73,6 @@ impl Plan {
     pub fn at_install(&self) -> Vec<(String, String)> {
         let shaping = self.lines.iter().filter(|line| initialise::is_at_install(&line.name));
         shaping.filter_map(|line| Some((line.name.clone(), line.value.clone()?))).collect()
-    }
-
-    /// The configuration in the form that the launch uses.
-    pub fn launch_lines(&self) -> Vec<launch::Line> {
-        self.lines.iter().map(|line| (line.name.clone(), line.value.clone())).collect()
     }
 
     /// The server's configuration in normalized values, the table and session options, and the variables that equal the
