@@ -8,7 +8,7 @@ use std::time::Duration;
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::setting::{SettingError, Value};
 use rumba_engine_api::units::parse_bytes;
-use rumba_protocol_mysql::{Admin, Rows, WireError};
+use rumba_protocol_mysql::{Admin, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::initialise;
@@ -21,6 +21,7 @@ use rumba_server_kit::readback::as_switch;
 use rumba_server_kit::version::Version;
 
 use crate::software::{Brand, Software};
+use crate::sql::firsts;
 
 /// A server's variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ impl Capabilities {
 
     /// Reads the capabilities of a running server.
     pub fn fetch(admin: &mut Admin) -> Result<Self, WireError> {
-        let version_text = first(&admin.query("SELECT VERSION()")?);
+        let version_text = firsts(admin, "SELECT VERSION()")?.into_iter().next().unwrap_or_default();
         let brand = if version_text.to_ascii_lowercase().contains("mariadb") { Brand::MariaDb } else { Brand::MySql };
         let version = Version::find(&version_text).unwrap_or(Version(0, 0, 0));
         let mut variables: BTreeMap<String, Variable> = global_variables(admin)?
@@ -258,10 +259,6 @@ pub fn plugin(engine: &str, brand: Brand) -> &'static str {
         (_, Brand::MariaDb) => "ha_tokudb",
         (_, Brand::MySql) => "tokudb=ha_tokudb.so",
     }
-}
-
-fn first(rows: &Rows) -> String {
-    rows.rows.first().and_then(|row| row.first()?.clone()).unwrap_or_default()
 }
 
 /// The global variables and their values.

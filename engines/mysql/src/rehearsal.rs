@@ -7,7 +7,7 @@ use rumba_protocol_mysql::WireError;
 
 use crate::counters::{Kind, Request, Server, debt, is_denied, purge_progress};
 use crate::software::Brand;
-use crate::sql::{quoted, text};
+use crate::sql::{firsts, quoted, text};
 use crate::upkeep::{Patience, existing};
 use rumba_server_kit::dsn::FLUSH_NO;
 use rumba_server_kit::version::Version;
@@ -135,8 +135,7 @@ fn of_server(server: &Server) -> &'static str {
 /// The statements by which an administrator grants a trial's privileges.
 fn grants(admin: &mut dyn Request, server: &Server, schema: &str) -> String {
     let of_server = of_server(server);
-    let reported = admin.fetch("SELECT CURRENT_USER()").ok();
-    let account = reported.and_then(|rows| rows.rows.into_iter().next()?.into_iter().next()?).unwrap_or_default();
+    let account = firsts(admin, "SELECT CURRENT_USER()").unwrap_or_default().into_iter().next().unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
     let whom = format!("{}@{}", text(user), text(host));
     format!(

@@ -107,25 +107,19 @@ impl Wal {
 
 /// Makes the server keep its existing log. Returns whether it does.
 fn keeps_log(control: &mut Control) -> bool {
+    const IS_IN_FORCE: &str = "SELECT current_setting('wal_keep_size') = '1000GB'";
     let requested = control.fetch("ALTER SYSTEM SET wal_keep_size = '1000GB'").and_then(|_| control.fetch(RELOAD));
     // Server processes reload the configuration when idle, including the one that answers this query.
-    let is_in_force = |control: &mut Control| {
-        let rows = control.fetch("SELECT current_setting('wal_keep_size') = '1000GB'");
-        rows.is_ok_and(|rows| {
-            rows.rows.first().is_some_and(|row| row.first().is_some_and(|it| it.as_deref() == Some("t")))
-        })
-    };
     requested.is_ok()
         && (0..LOOKS).any(|_| {
             std::thread::sleep(LOOK);
-            is_in_force(control)
+            control.firsts(IS_IN_FORCE).is_ok_and(|answer| answer == ["t"])
         })
 }
 
 /// The current write position of the log.
 fn position(control: &mut Control) -> Option<String> {
-    let rows = control.fetch("SELECT pg_current_wal_flush_lsn()").ok()?;
-    rows.rows.into_iter().next()?.into_iter().next()?
+    control.firsts("SELECT pg_current_wal_flush_lsn()").ok()?.into_iter().next()
 }
 
 fn none() -> Vec<(&'static str, f64)> {

@@ -65,9 +65,7 @@ pub(crate) fn of_server(status: &Status, reading: &mut Reading) {
 /// Reports every numeric variable whose name begins with the engine's, for engines that rumba does not know.
 pub(crate) fn by_prefix(status: &Status, engine: &str, reading: &mut Reading) {
     let prefix = format!("{}_", engine.to_ascii_lowercase());
-    for (name, value) in &status.0 {
-        if let (true, Ok(value)) = (name.to_ascii_lowercase().starts_with(&prefix), value.parse()) {
-            reading.put(name, value);
-        }
+    for (name, value) in status.numbers().filter(|(name, _)| name.to_ascii_lowercase().starts_with(&prefix)) {
+        reading.put(name, value);
     }
 }
