@@ -5,10 +5,26 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::Result;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_engine_api::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_api::worker::StatementCounts;
+
+/// Keeps the first error of a visitor, because visitors cannot return one.
+#[inline]
+pub fn keep_first(first: &mut Option<EngineError>, result: Result<()>) {
+    if let Err(error) = result {
+        first.get_or_insert(error);
+    }
+}
+
+/// How a transaction's body ended.
+pub enum End<T> {
+    /// Something was written.
+    Commit(T),
+    /// Nothing was written, or nothing that should stay.
+    Nothing(T),
+}
 
 /// A session over keys and values that counts its calls.
 pub struct CountedKv {
@@ -26,6 +42,26 @@ impl CountedKv {
     #[inline]
     pub fn take_statements(&mut self) -> StatementCounts {
         std::mem::take(&mut self.statements)
+    }
+
+    /// Ends a transaction: commits it if its body wrote, and otherwise rolls it back, also on errors.
+    #[inline]
+    pub fn end<T>(&mut self, body: Result<End<T>>) -> Result<T> {
+        let ended = body.and_then(|end| match end {
+            End::Commit(answer) => self.commit().map(|()| answer),
+            End::Nothing(answer) => self.rollback().map(|()| answer),
+        });
+        self.undone(ended)
+    }
+
+    /// A failure leaves no transaction behind.
+    #[inline]
+    fn undone<T>(&mut self, ended: Result<T>) -> Result<T> {
+        if ended.is_err() {
+            // The first error is more useful than a second one.
+            let _ = self.rollback();
+        }
+        ended
     }
 }
 
@@ -99,7 +135,8 @@ impl KvSession for CountedKv {
 
     fn load(&mut self, batch: &Batch) -> Result<()> {
         self.statements.writes += batch.len() as u32;
-        self.session.load(batch)
+        let loaded = self.session.load(batch);
+        self.undone(loaded)
     }
 }
 

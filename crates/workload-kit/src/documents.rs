@@ -1,5 +1,6 @@
 //! Commands and transactions over a session of documents.
 
+use rumba_engine_api::bson::Documents;
 use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
@@ -41,6 +42,19 @@ impl CountedDocuments {
     /// Runs a command that returns no documents.
     pub async fn change(&mut self, command: Command<'_>) -> Result<Done> {
         self.execute(command, &mut |_| {}).await
+    }
+
+    /// Adds documents to a collection.
+    ///
+    /// # Errors
+    /// Not all of them were added.
+    pub async fn add(&mut self, into: &str, documents: &Documents) -> Result<()> {
+        let added = self.change(Command::Insert { into, documents }).await?.matched;
+        if added == documents.len() as u64 {
+            return Ok(());
+        }
+        let words = format!("{added} of {} documents were added to {into}", documents.len());
+        Err(EngineError::failed("insert", words))
     }
 
     /// Whether it has transactions; without them, each command takes effect alone.

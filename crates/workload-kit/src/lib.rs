@@ -17,7 +17,7 @@ mod random;
 mod retry;
 mod transactions;
 
-pub use counted::CountedKv;
+pub use counted::{CountedKv, End, keep_first};
 pub use documents::CountedDocuments;
 pub use mix::{Mix, shares};
 pub use partition::Partition;

@@ -4,10 +4,10 @@
 //! index entries belong to their link and need none of their own.
 
 use rumba_engine_api::delta::Delta;
-use rumba_engine_api::error::{EngineError, Result};
+use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan};
 use rumba_engine_api::worker::StatementCounts;
-use rumba_workload_kit::CountedKv;
+use rumba_workload_kit::{CountedKv, End, keep_first};
 
 use crate::encoding::{self, COUNTS, INDEX, LINKS, NODES};
 use crate::graph::{
@@ -36,21 +36,6 @@ pub struct KvGraph {
     counts_unread: bool,
 }
 
-/// How a transaction's body ended.
-enum End<T> {
-    /// Something was written.
-    Commit(T),
-    /// No row was written.
-    Nothing(T),
-}
-
-/// Keeps the first error of a visitor, because visitors cannot return one.
-fn keep(first: &mut Option<EngineError>, result: Result<()>) {
-    if let Err(error) = result {
-        first.get_or_insert(error);
-    }
-}
-
 impl KvGraph {
     /// A graph over `session`; new nodes get their ids from `ids`.
     pub fn new(session: Box<dyn KvSession>, ids: NodeIds, index_during_load: bool) -> Self {
@@ -69,18 +54,11 @@ impl KvGraph {
         }
     }
 
-    /// Runs a transaction and undoes it when it fails.
+    /// Runs a transaction.
     fn transact<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<End<T>>) -> Result<T> {
         self.session.begin()?;
-        let ended = body(self).and_then(|end| match end {
-            End::Commit(answer) => self.session.commit().map(|()| answer),
-            End::Nothing(answer) => self.session.rollback().map(|()| answer),
-        });
-        if ended.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        ended
+        let ended = body(self);
+        self.session.end(ended)
     }
 
     /// Inserts or overwrites a link within a transaction.
@@ -170,7 +148,7 @@ impl KvGraph {
         self.session.scan(space, scan, &mut |key, value| {
             met += 1;
             if met > pass_over {
-                keep(&mut first, row(key, value));
+                keep_first(&mut first, row(key, value));
             }
         })?;
         first.map_or(Ok(met.saturating_sub(pass_over)), Err)
@@ -179,16 +157,6 @@ impl KvGraph {
 
 fn link_row<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>> {
     encoding::link(encoding::link_of_key(key), value)
-}
-
-/// Loads a batch, and leaves no transaction behind when it fails.
-fn load(session: &mut dyn KvSession, batch: &Batch) -> Result<()> {
-    let loaded = session.load(batch);
-    if loaded.is_err() {
-        // The first error is more useful than a second one.
-        let _ = session.rollback();
-    }
-    loaded
 }
 
 /// A limit as the sessions count.
@@ -303,7 +271,7 @@ impl KvGraph {
         self.session.multi_get(LINKS, &slices[..count], &mut self.value, &mut |position, value| {
             met += 1;
             let key = LinkKey { link_type, id1, id2: id2s[position] };
-            keep(&mut first, encoding::link(key, value).map(|link| visit(&link)));
+            keep_first(&mut first, encoding::link(key, value).map(|link| visit(&link)));
         })?;
         first.map_or(Ok(met), Err)
     }
@@ -333,7 +301,7 @@ impl GraphLoad for KvGraph {
         if self.batch.is_empty() {
             return Ok(());
         }
-        load(&mut self.session, &self.batch)
+        self.session.load(&self.batch)
     }
 
     fn clear_staged(&mut self) {
@@ -352,13 +320,13 @@ impl GraphLoad for KvGraph {
                 bytes += entry_bytes(link.data.len());
                 last = Some(link.key);
             });
-            keep(&mut first, staged);
+            keep_first(&mut first, staged);
         })?;
         if let Some(error) = first {
             return Err(error);
         }
         if !batch.is_empty() {
-            load(session, batch)?;
+            session.load(batch)?;
         }
         let next = if met < rows { None } else { last.and_then(after).filter(|&next| next < range.to) };
         Ok(IndexStep { next, bytes })

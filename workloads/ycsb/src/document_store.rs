@@ -6,11 +6,11 @@ use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Malformed, Value}
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::{StatementCounts, block_on};
-use rumba_workload_kit::CountedDocuments;
+use rumba_workload_kit::{CountedDocuments, keep_first};
 
 use crate::keys::Key;
 use crate::load::BATCH;
-use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written, keep};
+use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
 
 const TABLE: &str = "usertable";
 const ID: &str = "_id";
@@ -100,7 +100,7 @@ impl DocumentStore {
         let sort = if is_sorted { self.rising.get() } else { Document::EMPTY };
         let find = Find { projection, sort, limit, ..Find::by(self.filter.get()) };
         let mut first = None;
-        let mut each = |document: Document<'_>| keep(&mut first, visit_fields(document, visit));
+        let mut each = |document: Document<'_>| keep_first(&mut first, visit_fields(document, visit));
         let done = self.session.execute(Command::Find { of: TABLE, find }, &mut each).await?;
         first.map_or(Ok(done.documents), Err)
     }
@@ -168,16 +168,6 @@ impl DocumentLoader {
         let names = (0..fields).map(named).collect();
         Self { session: CountedDocuments::new(session), names, records: Documents::default() }
     }
-
-    async fn insert(&mut self) -> Result<()> {
-        let documents = &self.records;
-        let added = self.session.change(Command::Insert { into: TABLE, documents }).await?.matched;
-        if added == documents.len() as u64 {
-            return Ok(());
-        }
-        let words = format!("{added} of {} documents were added to {TABLE}", documents.len());
-        Err(EngineError::failed("insert", words))
-    }
 }
 
 impl Load for DocumentLoader {
@@ -190,7 +180,7 @@ impl Load for DocumentLoader {
 
     async fn load_staged(&mut self) -> Result<()> {
         self.session.begin().await?;
-        let loaded = self.insert().await;
+        let loaded = self.session.add(TABLE, &self.records).await;
         self.session.end(loaded).await
     }
 
@@ -240,7 +230,7 @@ impl Inspect for DocumentStore {
         let mut each = |document: Document<'_>| {
             // Pages continue after a key, so a document whose key is not of bytes cannot be skipped.
             let key = document.blob(ID).map_err(|error| broken(document, error));
-            keep(&mut first, key.map(|key| visit(key, &WholeRecord::of(document))));
+            keep_first(&mut first, key.map(|key| visit(key, &WholeRecord::of(document))));
         };
         let done = block_on(self.session.execute(Command::Find { of: TABLE, find }, &mut each))?;
         first.map_or(Ok(done.documents), Err)

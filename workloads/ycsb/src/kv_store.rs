@@ -8,11 +8,11 @@ use rumba_engine_api::delta::Delta;
 use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use rumba_engine_api::worker::StatementCounts;
-use rumba_workload_kit::CountedKv;
+use rumba_workload_kit::{CountedKv, End, keep_first};
 
 use crate::keys::Key;
 use crate::record::{self, Record};
-use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written, keep};
+use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
 
 /// The table. Scans have no common key prefix beyond that of all keys.
 pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
@@ -51,31 +51,24 @@ impl KvStore {
         }
     }
 
-    /// Runs a transaction: commits it if the body reports a write, and otherwise rolls it back, also on errors.
-    fn transact(&mut self, body: impl FnOnce(&mut Self) -> Result<Option<Written>>) -> Result<Written> {
+    /// Runs a transaction.
+    fn transact(&mut self, body: impl FnOnce(&mut Self) -> Result<End<Written>>) -> Result<Written> {
         self.session.begin()?;
-        let ended = body(self).and_then(|written| match written {
-            Some(written) => self.session.commit().map(|()| written),
-            None => self.session.rollback().map(|()| Written::NOTHING),
-        });
-        if ended.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        ended
+        let ended = body(self);
+        self.session.end(ended)
     }
 
     /// Writes some fields of a record, and first visits its wanted fields.
     fn change(&mut self, key: &Key, values: &Values, visit: impl FnOnce(&Record<'_>)) -> Result<Written> {
         self.transact(|store| {
             if !store.session.get_for_update(TABLE, key.bytes(), &mut store.value)? {
-                return Ok(None);
+                return Ok(End::Nothing(Written::NOTHING));
             }
             let record = Record::of(&store.value, store.fields)?;
             visit(&record);
             let growth = Some(record.put_with(values, &mut store.out));
             store.session.put(TABLE, key.bytes(), &store.out)?;
-            Ok(Some(Written { found: Some(true), growth }))
+            Ok(End::Commit(Written { found: Some(true), growth }))
         })
     }
 
@@ -87,7 +80,7 @@ impl KvStore {
         }
         self.transact(|store| {
             store.updates_unread = store.session.update(TABLE, key.bytes(), &store.delta)?;
-            Ok(store.updates_unread.then_some(Written::UNREAD))
+            Ok(if store.updates_unread { End::Commit(Written::UNREAD) } else { End::Nothing(Written::NOTHING) })
         })
     }
 }
@@ -115,7 +108,7 @@ impl Store for KvStore {
         let put = |store: &mut Self| {
             record::put(&mut store.out, values);
             store.session.put(TABLE, key.bytes(), &store.out)?;
-            Ok(Some(Written { found: Some(true), growth: None }))
+            Ok(End::Commit(Written { found: Some(true), growth: None }))
         };
         self.transact(put).map(drop)
     }
@@ -124,7 +117,7 @@ impl Store for KvStore {
         let (mut first, fields) = (None, self.fields);
         let scan = Scan { from: from.bytes(), to: &END, limit: usize::try_from(count).unwrap_or(usize::MAX) };
         let met = self.session.scan(TABLE, scan, &mut |_, value| {
-            keep(&mut first, Record::of(value, fields).map(|record| record.visit(wanted, visit)));
+            keep_first(&mut first, Record::of(value, fields).map(|record| record.visit(wanted, visit)));
         })?;
         first.map_or(Ok(met as u64), Err)
     }
@@ -155,12 +148,7 @@ impl Load for KvStore {
     }
 
     async fn load_staged(&mut self) -> Result<()> {
-        let loaded = self.session.load(&self.batch);
-        if loaded.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        loaded
+        self.session.load(&self.batch)
     }
 
     fn clear_staged(&mut self) {

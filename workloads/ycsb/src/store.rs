@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rumba_engine_api::error::{EngineError, Result};
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::StatementCounts;
 
 use crate::keys::Key;
@@ -79,13 +79,6 @@ impl Written {
 
 /// The callback for each field of a record that was read: its number and its content.
 pub type VisitField<'a> = &'a mut dyn FnMut(usize, &[u8]);
-
-/// Keeps the first error of a visitor, because visitors cannot return one.
-pub fn keep(first: &mut Option<EngineError>, result: Result<()>) {
-    if let Err(error) = result {
-        first.get_or_insert(error);
-    }
-}
 
 /// The operations on the table, each complete. After an error, an operation leaves no trace, except after
 /// [`EngineError::CutOff`], when that is unknown.

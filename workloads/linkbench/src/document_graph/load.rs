@@ -1,8 +1,8 @@
 //! The load over documents: batches, each one transaction if the server has transactions.
 
 use rumba_engine_api::bson::Documents;
-use rumba_engine_api::document::{Command, DocumentSession};
-use rumba_engine_api::error::{EngineError, Result};
+use rumba_engine_api::document::DocumentSession;
+use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::StatementCounts;
 use rumba_workload_kit::CountedDocuments;
 
@@ -29,11 +29,7 @@ impl DocumentLoader {
             if documents.is_empty() {
                 continue;
             }
-            let added = self.session.change(Command::Insert { into, documents }).await?.matched;
-            if added != documents.len() as u64 {
-                let words = format!("{added} of {} documents were added to {into}", documents.len());
-                return Err(EngineError::failed("insert", words));
-            }
+            self.session.add(into, documents).await?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
-use rumba_workload_kit::CountedDocuments;
+use rumba_workload_kit::{CountedDocuments, keep_first};
 
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
 use crate::node_ids::NodeIds;
@@ -71,11 +71,7 @@ impl DocumentGraph {
         mut read: impl FnMut(Document<'_>) -> Result<()>,
     ) -> Result<u64> {
         let mut first = None;
-        let mut each = |document: Document<'_>| {
-            if let Err(error) = read(document) {
-                first.get_or_insert(error);
-            }
-        };
+        let mut each = |document: Document<'_>| keep_first(&mut first, read(document));
         let done = session.execute(Command::Find { of, find }, &mut each).await?;
         first.map_or(Ok(done.documents), Err)
     }

@@ -3,6 +3,7 @@
 use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{KvSession, Scan};
 use rumba_engine_api::value::DateTime;
+use rumba_workload_kit::{CountedKv, End};
 
 use super::row::{layout, packed};
 use super::{NOTHING, key2, key3, key4, part};
@@ -15,7 +16,7 @@ use crate::tables::{NONE, Table, Type, column};
 
 /// An inspector over a session.
 pub struct KvInspector {
-    session: Box<dyn KvSession>,
+    session: CountedKv,
     set: DataSet,
     row: Vec<u8>,
 }
@@ -23,7 +24,7 @@ pub struct KvInspector {
 impl KvInspector {
     /// Wraps a session, for a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet) -> Self {
-        Self { session, set, row: Vec::new() }
+        Self { session: CountedKv::new(session), set, row: Vec::new() }
     }
 
     fn find(&mut self, table: Table, key: &[u8]) -> Result<bool> {
@@ -41,12 +42,8 @@ impl KvInspector {
     /// A change, all or none.
     fn change(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.session.begin()?;
-        let end = body(self).and_then(|()| self.session.commit());
-        if end.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        end
+        let ended = body(self).map(End::Commit);
+        self.session.end(ended)
     }
 }
 

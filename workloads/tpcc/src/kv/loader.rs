@@ -37,12 +37,7 @@ impl KvLoader {
             rows.params(Dialect::Sqlite, &mut values);
             values.chunks(table.columns().len()).for_each(|row| self.push(set, table, row));
         }
-        let loaded = self.session.load(&self.batch);
-        if loaded.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        loaded
+        self.session.load(&self.batch)
     }
 
     /// The statements since this was last called.

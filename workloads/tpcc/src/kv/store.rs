@@ -4,7 +4,7 @@ use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::{KvSession, Scan};
 use rumba_engine_api::sql::Param;
 use rumba_engine_api::worker::StatementCounts;
-use rumba_workload_kit::CountedKv;
+use rumba_workload_kit::{CountedKv, End};
 
 use super::row::{layout, packed};
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key2, key3, key4, name_prefix, part};
@@ -68,18 +68,13 @@ impl KvStore {
     fn transact<T>(&mut self, keeps: impl FnOnce(&T) -> bool, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.session.begin()?;
         let ended = body(self).and_then(|answer| {
-            if !keeps(&answer) {
-                self.stops.again(Point::Rollback, 0);
-                return self.session.rollback().map(|()| answer);
+            if keeps(&answer) {
+                return self.stops.end(Ok(answer)).map(End::Commit);
             }
-            let answer = self.stops.end(Ok(answer))?;
-            self.session.commit().map(|()| answer)
+            self.stops.again(Point::Rollback, 0);
+            Ok(End::Nothing(answer))
         });
-        if ended.is_err() {
-            // The first error is more useful than a second one.
-            let _ = self.session.rollback();
-        }
-        ended
+        self.session.end(ended)
     }
 
     /// Reads a loaded row into `row` and locks it for a change.
