@@ -5,6 +5,11 @@ use rumba_engine_api::document::{Command, DocumentSession, Done, Visit};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
 
+/// A number of documents as sessions count.
+pub fn limited(documents: u64) -> u32 {
+    u32::try_from(documents).unwrap_or(u32::MAX)
+}
+
 /// A document session that counts its commands, including those that begin and end transactions.
 pub struct CountedDocuments {
     session: Box<dyn DocumentSession>,

@@ -17,10 +17,22 @@ mod random;
 mod retry;
 mod transactions;
 
+use rumba_engine_api::engine::Family;
+use rumba_engine_api::sql::Dialect;
+
 pub use counted::{CountedKv, End, keep_first};
-pub use documents::CountedDocuments;
+pub use documents::{CountedDocuments, limited};
 pub use mix::{Mix, shares};
 pub use partition::Partition;
-pub use random::{Chance, Random, below, client_seed, stream_seed};
+pub use random::{Chance, Random, below, client_seed, share, stream_seed};
 pub use retry::Retry;
-pub use transactions::{Part, Together, Transactions};
+pub use transactions::{Part, Together, Transactions, marked};
+
+/// The families of sessions, for workloads that have an adapter for each.
+pub const FAMILIES: &[Family] = &[
+    Family::KeyValue,
+    Family::Sql(Dialect::Sqlite),
+    Family::Sql(Dialect::MySql),
+    Family::Sql(Dialect::PostgreSql),
+    Family::Document,
+];

@@ -25,6 +25,12 @@ pub fn below(random: &mut Random, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
+/// A uniform share from 0 up to but not including 1, of 53 of these random bits.
+#[inline]
+pub fn share(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// A probability as a threshold to compare random numbers with.
 #[derive(Clone, Copy, Debug)]
 pub struct Chance(u64);

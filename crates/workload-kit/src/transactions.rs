@@ -181,6 +181,19 @@ impl Transactions {
     }
 }
 
+/// A statement with the dialect's parameter marks: PostgreSQL has `$1` for the first `?`.
+pub fn marked(text: &str, dialect: Dialect) -> String {
+    if dialect != Dialect::PostgreSql {
+        return text.to_owned();
+    }
+    let mut parts = text.split('?');
+    let mut marked = parts.next().unwrap_or_default().to_owned();
+    for (part, number) in parts.zip(1..) {
+        marked += &format!("${number}{part}");
+    }
+    marked
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Mutex, PoisonError};

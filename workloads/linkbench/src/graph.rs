@@ -128,6 +128,11 @@ impl Written {
     }
 }
 
+/// A write of unknown growth, because servers do not report the length of what they replace or remove.
+pub fn unreported(there: bool) -> Written {
+    Written { there, growth: None }
+}
+
 /// The callback for each node of an answer.
 pub type VisitNode<'a> = &'a mut dyn FnMut(&Node<'_>);
 /// The callback for each link of an answer.

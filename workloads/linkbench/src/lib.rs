@@ -37,19 +37,10 @@ mod writer;
 
 use rumba_engine_api::engine::{Family, Schema};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
-use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::workload::{Bound, Workload};
 
 pub use conformance::conformance;
 pub use settings::MIX;
-
-const FAMILIES: &[Family] = &[
-    Family::KeyValue,
-    Family::Sql(Dialect::Sqlite),
-    Family::Sql(Dialect::MySql),
-    Family::Sql(Dialect::PostgreSql),
-    Family::Document,
-];
 
 /// The LinkBench workload.
 pub struct LinkBench;
@@ -76,7 +67,7 @@ impl Workload for LinkBench {
     }
 
     fn families(&self) -> &'static [Family] {
-        FAMILIES
+        rumba_workload_kit::FAMILIES
     }
 
     /// For documents, LinkBench runs without transactions if the server has none, as the published runs did. Each

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use rumba_workload_kit::{Random, below};
+use rumba_workload_kit::{Random, below, share};
 
 use crate::deck::{CARDS, Card, Deck};
 
@@ -40,7 +40,7 @@ impl ThinkTime {
             }
             let card = thoughts.draw(deck);
             // A random moment falls into a pause in proportion to its length, and uniformly within it.
-            let left_s = thoughts.share() * LONGEST_S;
+            let left_s = share(thoughts.random.next_u64()) * LONGEST_S;
             if left_s < thoughts.pause.as_secs_f64() {
                 (thoughts.pause, thoughts.held) = (Duration::from_secs_f64(left_s), Some(card));
                 return thoughts;
@@ -67,12 +67,7 @@ impl ThinkTime {
         let (keying_s, mean_s) = TIMES_S[card as usize];
         self.pause = Duration::from_secs_f64(self.thinking_s + keying_s);
         // Exponentially distributed (5.2.5.4).
-        self.thinking_s = (-(1.0 - self.share()).ln() * mean_s).min(MOST_MEANS * mean_s);
-    }
-
-    /// A uniform number from 0 to 1.
-    fn share(&mut self) -> f64 {
-        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        self.thinking_s = (-(1.0 - share(self.random.next_u64())).ln() * mean_s).min(MOST_MEANS * mean_s);
     }
 }
 

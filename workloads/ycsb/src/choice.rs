@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rand::Rng;
-use rumba_workload_kit::{Random, below};
+use rumba_workload_kit::{Random, below, share};
 
 use crate::inserted::Inserted;
 use crate::requests::{Requests, ScanLengths, place_of};
 use crate::settings::Config;
-use crate::zipf::{Zipf, share};
+use crate::zipf::Zipf;
 
 /// A client's choices.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use rumba_engine_api::engine::Session;
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KvSession;
 use rumba_engine_api::worker::block_on;
-use rumba_workload_kit::conformance::{documents, kv, sql};
+use rumba_workload_kit::conformance::{documents, kv, same, sql};
 use rumba_workload_kit::{Random, below};
 
 use crate::document_store::{DocumentLoader, DocumentStore, collection};
@@ -191,8 +191,5 @@ fn compare(table: &mut impl Inspect, oracle: &Oracle, seed: u64) -> Result<(), S
         }
     }
     let right: Vec<_> = oracle.rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect();
-    let differs = (0..found.len().max(right.len())).find(|&row| found.get(row) != right.get(row));
-    differs.map_or(Ok(()), |row| {
-        Err(format!("seed {seed}, record {row}: the engine has {:?}, right is {:?}", found.get(row), right.get(row)))
-    })
+    same("records", &found, &right).map_err(|wrong| format!("seed {seed}, {wrong}"))
 }

@@ -6,7 +6,7 @@ use rumba_engine_api::bson::{Document, DocumentBuf, Documents, Malformed, Value}
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::{StatementCounts, block_on};
-use rumba_workload_kit::{CountedDocuments, keep_first};
+use rumba_workload_kit::{CountedDocuments, keep_first, limited};
 
 use crate::keys::Key;
 use crate::load::BATCH;
@@ -35,11 +35,6 @@ fn number(name: &[u8]) -> Option<usize> {
 /// In the order of the keys.
 fn rising() -> DocumentBuf {
     DocumentBuf::of(|of| of.small(ID, 1))
-}
-
-/// A find's limit as sessions count.
-fn short(limit: u64) -> u32 {
-    u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
 #[cold]
@@ -147,7 +142,7 @@ impl Store for DocumentStore {
 
     async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>) -> Result<u64> {
         self.filter.write(|of| of.document(ID, |of| of.value("$gte", Value::Text(from.bytes()))));
-        self.find(short(count), true, wanted, visit).await
+        self.find(limited(count), true, wanted, visit).await
     }
 
     fn statements(&mut self) -> StatementCounts {
@@ -225,7 +220,7 @@ impl Inspect for DocumentStore {
                 of.document(ID, |of| of.value("$gt", Value::Text(key)));
             }
         });
-        let find = Find { sort: self.rising.get(), limit: short(limit), ..Find::by(filter) };
+        let find = Find { sort: self.rising.get(), limit: limited(limit), ..Find::by(filter) };
         let mut first = None;
         let mut each = |document: Document<'_>| {
             // Pages continue after a key, so a document whose key is not of bytes cannot be skipped.

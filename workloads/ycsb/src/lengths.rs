@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::zipf::{Zipf, share};
+use rumba_workload_kit::share;
+
+use crate::zipf::Zipf;
 
 /// How long values are, in bytes.
 #[derive(Clone, Debug)]

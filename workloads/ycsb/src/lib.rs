@@ -39,18 +39,9 @@ mod zipf;
 
 use rumba_engine_api::engine::{Family, Schema};
 use rumba_engine_api::setting::{SettingError, SettingInfo, Settings};
-use rumba_engine_api::sql::Dialect;
 use rumba_engine_api::workload::{Bound, Test, Workload};
 
 pub use conformance::conformance;
-
-const FAMILIES: &[Family] = &[
-    Family::KeyValue,
-    Family::Sql(Dialect::Sqlite),
-    Family::Sql(Dialect::MySql),
-    Family::Sql(Dialect::PostgreSql),
-    Family::Document,
-];
 
 /// The YCSB workload.
 pub struct Ycsb;
@@ -74,7 +65,7 @@ impl Workload for Ycsb {
     }
 
     fn families(&self) -> &'static [Family] {
-        FAMILIES
+        rumba_workload_kit::FAMILIES
     }
 
     /// Every operation writes one record.

@@ -1,6 +1,7 @@
 //! The table and its statements in SQL, as in YCSB's JDBC binding.
 
 use rumba_engine_api::sql::Dialect;
+use rumba_workload_kit::marked;
 
 use crate::store::Wanted;
 
@@ -60,19 +61,6 @@ fn selected(wanted: Wanted) -> String {
         Wanted::All => "*".to_owned(),
         Wanted::One(number) => field(number),
     }
-}
-
-/// The text with the dialect's parameter marks.
-fn marked(text: &str, dialect: Dialect) -> String {
-    if dialect != Dialect::PostgreSql {
-        return text.to_owned();
-    }
-    let mut parts = text.split('?');
-    let mut marked = parts.next().unwrap_or_default().to_owned();
-    for (part, number) in parts.zip(1..) {
-        marked += &format!("${number}{part}");
-    }
-    marked
 }
 
 #[cfg(test)]

@@ -106,16 +106,10 @@ impl Zipf {
     }
 }
 
-/// A uniform share from 0 up to but not including 1, of 53 bits.
-#[inline]
-pub fn share(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng, SeedableRng};
-    use rumba_workload_kit::Random;
+    use rumba_workload_kit::{Random, share};
 
     use super::*;
 

@@ -4,9 +4,9 @@ use rumba_engine_api::bson::{Document, DocumentBuf};
 use rumba_engine_api::document::{Command, DocumentSession, Find, Update};
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::worker::StatementCounts;
-use rumba_workload_kit::{CountedDocuments, keep_first};
+use rumba_workload_kit::{CountedDocuments, keep_first, limited};
 
-use crate::graph::{GraphStore, Link, LinkKey, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
+use crate::graph::{GraphStore, Link, LinkKey, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written, unreported};
 use crate::node_ids::NodeIds;
 
 mod load;
@@ -35,11 +35,6 @@ pub struct DocumentGraph {
 
 /// How often a count alone is retried if the server has no transactions.
 const MOST_TRIES: u32 = 100;
-
-/// The growth is unknown, because commands do not report the length of what they replace or remove.
-fn unreported(there: bool) -> Written {
-    Written { there, growth: None }
-}
 
 impl DocumentGraph {
     /// A graph over `session`.
@@ -254,7 +249,6 @@ impl GraphStore for DocumentGraph {
     }
 
     async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64> {
-        let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let filter = self.filter.write(|of| {
             of.int("id1", number(query.id1));
             of.int("link_type", number(query.link_type));
@@ -268,8 +262,8 @@ impl GraphStore for DocumentGraph {
         let find = Find {
             sort: self.newest_first.get(),
             projection: self.covered.get(),
-            skip: short(query.offset),
-            limit: short(query.limit),
+            skip: limited(query.offset),
+            limit: limited(query.limit),
             ..Find::by(filter)
         };
         let read = |document: Document<'_>| schema::link(document).map(|link| visit(&link));

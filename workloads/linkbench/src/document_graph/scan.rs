@@ -3,6 +3,7 @@
 use rumba_engine_api::bson::{DocumentBuf, Writer};
 use rumba_engine_api::document::Find;
 use rumba_engine_api::error::Result;
+use rumba_workload_kit::limited;
 
 use super::DocumentGraph;
 use super::schema::{self, COUNTS, ENTRY, INDEX, LINKS, NODES, number};
@@ -37,23 +38,18 @@ fn behind_entry(after: Option<IndexKey>) -> DocumentBuf {
     })
 }
 
-/// A page's limit as sessions count.
-fn short(limit: u64) -> u32 {
-    u32::try_from(limit).unwrap_or(u32::MAX)
-}
-
 impl GraphScan for DocumentGraph {
     async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64> {
         let (order, filter) =
             (rising(&["_id"]), behind(after.map(|id| move |of: &mut Writer<'_>| of.int("$gt", number(id)))));
-        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        let find = Find { sort: order.get(), limit: limited(limit), ..Find::by(filter.get()) };
         Self::find(&mut self.session, NODES, find, |document| schema::node(document).map(|node| visit(&node))).await
     }
 
     async fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> Result<u64> {
         let after = after.map(|key| move |of: &mut Writer<'_>| of.binary("$gt", &schema::link_id(key)));
         let (order, filter) = (rising(&["_id"]), behind(after));
-        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        let find = Find { sort: order.get(), limit: limited(limit), ..Find::by(filter.get()) };
         Self::find(&mut self.session, LINKS, find, |document| schema::link(document).map(|link| visit(&link))).await
     }
 
@@ -62,7 +58,7 @@ impl GraphScan for DocumentGraph {
         let find = Find {
             sort: order.get(),
             projection: covered.get(),
-            limit: short(limit),
+            limit: limited(limit),
             index: INDEX,
             ..Find::by(filter.get())
         };
@@ -73,7 +69,7 @@ impl GraphScan for DocumentGraph {
         let after = after
             .map(|(id1, link_type)| move |of: &mut Writer<'_>| of.binary("$gt", &schema::count_id(id1, link_type)));
         let (order, filter) = (rising(&["_id"]), behind(after));
-        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        let find = Find { sort: order.get(), limit: limited(limit), ..Find::by(filter.get()) };
         Self::find(&mut self.session, COUNTS, find, |document| schema::count(document).map(|count| visit(&count))).await
     }
 }

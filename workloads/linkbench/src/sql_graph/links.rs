@@ -3,8 +3,8 @@
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Param};
 
-use super::{SqlGraph, int, link_params, unreported};
-use crate::graph::{Link, LinkKey, Written};
+use super::{SqlGraph, int, link_params};
+use crate::graph::{Link, LinkKey, Written, unreported};
 use crate::profile::WriteStyle;
 use crate::sql_text::{Sql, Upserted};
 

@@ -5,7 +5,7 @@ use rumba_engine_api::sql::{Param, Row, SqlSession};
 use rumba_engine_api::worker::StatementCounts;
 
 use crate::graph::{
-    GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node, VisitLink, VisitNode, Written,
+    GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node, VisitLink, VisitNode, Written, unreported,
 };
 use crate::profile::WriteStyle;
 use crate::sql_text::{self, Sql};
@@ -22,11 +22,6 @@ use statements::Statements;
 pub struct SqlGraph {
     statements: Statements,
     style: WriteStyle,
-}
-
-/// The growth is unknown, because statements do not report the length of what they replace or remove.
-fn unreported(there: bool) -> Written {
-    Written { there, growth: None }
 }
 
 fn int(number: u64) -> Param<'static> {

@@ -1,6 +1,7 @@
 //! The tables and statements of TPC-C in each dialect.
 
 use rumba_engine_api::sql::Dialect;
+use rumba_workload_kit::marked;
 use strum::VariantArray;
 
 use crate::data_set::DataSet;
@@ -155,16 +156,7 @@ pub fn stock_of(district: u32, set: DataSet, dialect: Dialect) -> String {
 pub fn in_dialect(text: &str, set: DataSet, dialect: Dialect) -> String {
     // SQLite's transactions lock the whole database.
     let lock = if dialect == Dialect::Sqlite { "" } else { " FOR UPDATE" };
-    let text = set.sql(text).replace("{lock}", lock);
-    if dialect != Dialect::PostgreSql {
-        return text;
-    }
-    let mut parts = text.split('?');
-    let mut numbered = parts.next().unwrap_or_default().to_owned();
-    for (number, part) in (1..).zip(parts) {
-        numbered += &format!("${number}{part}");
-    }
-    numbered
+    marked(&set.sql(text).replace("{lock}", lock), dialect)
 }
 
 /// A table's columns.

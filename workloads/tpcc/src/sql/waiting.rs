@@ -2,6 +2,7 @@
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Dialect, Param, Row};
+use rumba_workload_kit::keep_first;
 
 use super::{int, money};
 use crate::draw::Delivery;
@@ -81,12 +82,7 @@ impl<'a> Waiting<'a> {
     /// Reads the amount of a district's order.
     pub fn read_amount(&mut self, row: &dyn Row) {
         let Some(place) = self.customers.get_mut(row.int(0) as usize) else { return };
-        match money(self.dialect, row, 1, "ol_amount") {
-            Ok(cents) => place.1 = cents,
-            Err(error) => {
-                self.unread.get_or_insert(error);
-            }
-        }
+        keep_first(&mut self.unread, money(self.dialect, row, 1, "ol_amount").map(|cents| place.1 = cents));
     }
 
     /// The change of each customer's balance, and the customer's key.
