@@ -16,7 +16,7 @@ use super::traces::Traces;
 use super::{Inspect, Lab};
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, Who, now};
 use crate::stop::{Point, Word, is_rolled_back};
-use crate::store::{Delivered, Ordered, Status};
+use crate::store::{Delivered, Ordered, Status, Store};
 
 /// All of it happens here.
 const WAREHOUSE: u32 = 1;
@@ -29,7 +29,7 @@ const ITEMS: [u32; 5] = [11, 12, 13, 14, 15];
 ///
 /// # Errors
 /// Any error of the engine. A broken promise is not an error.
-pub fn isolation<L: Lab>(lab: &L, unused: u32) -> Result<Vec<Promise>> {
+pub fn isolation<S: Store, I: Inspect>(lab: &Lab<'_, S, I>, unused: u32) -> Result<Vec<Promise>> {
     let tests = Tests { lab, unused };
     Ok(vec![
         tests.atomicity(Word::GoOn)?,
@@ -108,28 +108,28 @@ fn or_none(number: Option<u32>) -> String {
     number.map_or_else(|| "rolled back".to_owned(), |number| format!("committed as {number}"))
 }
 
-struct Tests<'a, L> {
-    lab: &'a L,
+struct Tests<'a, S, I> {
+    lab: &'a Lab<'a, S, I>,
     unused: u32,
 }
 
-impl<L: Lab> Tests<'_, L> {
-    fn inspector(&self) -> Result<L::Inspector> {
-        self.lab.inspector()
+impl<S: Store, I: Inspect> Tests<'_, S, I> {
+    fn inspector(&self) -> Result<I> {
+        (self.lab.inspector)()
     }
 
     /// A new order by a new actor, retried until it is committed.
     fn order(&self, order: &NewOrder) -> Result<Ordered> {
-        block_on(self.lab.actor()?.new_order(order))
+        block_on((self.lab.actor)()?.new_order(order))
     }
 
     fn pay(&self, payment: &Payment) -> Result<()> {
-        block_on(self.lab.actor()?.payment(payment)).map(drop)
+        block_on((self.lab.actor)()?.payment(payment)).map(drop)
     }
 
     fn status(&self, district: u32, customer: u32) -> Result<Status> {
         let requested = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
-        block_on(self.lab.actor()?.order_status(&requested))
+        block_on((self.lab.actor)()?.order_status(&requested))
     }
 
     /// 3.2.2.1 and 2: a committed payment changes warehouse, district and customer; a rolled-back one changes none.
@@ -142,11 +142,8 @@ impl<L: Lab> Tests<'_, L> {
             Ok([of_warehouse, of_district, -inspector.balance([WAREHOUSE, district, customer])?])
         };
         let before = look()?;
-        let mut actor = self.lab.actor()?;
-        crate::store::Store::stop_with(
-            &mut actor.store,
-            Box::new(move |point, _| if point == Point::End { end } else { Word::GoOn }),
-        );
+        let mut actor = (self.lab.actor)()?;
+        actor.store.stop_with(Box::new(move |point, _| if point == Point::End { end } else { Word::GoOn }));
         match until_it_ends(|| block_on(actor.payment(&paid)), &AtomicU32::new(0)) {
             Err(error) if !is_rolled_back(&error) => return Err(error),
             _ => {}

@@ -25,11 +25,6 @@ use crate::sql::{SqlInspector, SqlStore};
 const AFTER_KILL: u32 = 1_000_000;
 const IN_TESTS: u32 = 2_000_000;
 
-/// The data set in which the meetings take place.
-fn first(bound: &TpcCBound) -> DataSet {
-    DataSet { number: 0, of: bound.config.sets }
-}
-
 fn other_family() -> EngineError {
     EngineError::failed("tpcc", "the engine hands out sessions of another family than it did before")
 }
@@ -48,57 +43,25 @@ fn kv(session: Session) -> Result<Box<dyn KvSession>> {
     }
 }
 
-struct SqlLab<'a> {
-    bound: &'a TpcCBound,
-    sessions: Sessions<'a>,
-}
-
-impl Lab for SqlLab<'_> {
-    type Store = SqlStore;
-    type Inspector = SqlInspector;
-
-    fn actor(&self) -> Result<Actor<SqlStore>> {
-        let set = first(self.bound);
-        let store = SqlStore::new(sql((self.sessions)()?)?, self.bound.texts(set), self.bound.config.style)?;
-        Ok(Actor::new(store, self.bound.tallies.open(set)))
-    }
-
-    fn inspector(&self) -> Result<SqlInspector> {
-        Ok(SqlInspector::new(sql((self.sessions)()?)?, first(self.bound)))
-    }
-}
-
-struct KvLab<'a> {
-    bound: &'a TpcCBound,
-    sessions: Sessions<'a>,
-    clients: AtomicU32,
-}
-
-impl Lab for KvLab<'_> {
-    type Store = KvStore;
-    type Inspector = KvInspector;
-
-    fn actor(&self) -> Result<Actor<KvStore>> {
-        let (set, client) = (first(self.bound), self.clients.fetch_add(1, Relaxed));
-        Ok(Actor::new(KvStore::new(kv((self.sessions)()?)?, set, client), self.bound.tallies.open(set)))
-    }
-
-    fn inspector(&self) -> Result<KvInspector> {
-        Ok(KvInspector::new(kv((self.sessions)()?)?, first(self.bound)))
-    }
-}
-
 fn is_sql(sessions: Sessions<'_>) -> Result<bool> {
     Ok(matches!(sessions()?, Session::Sql(_)))
 }
 
 impl Acid for TpcCBound {
     fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>> {
-        let unused = self.config.scale.items + 1;
-        match is_sql(sessions)? {
-            true => isolation(&SqlLab { bound: self, sessions }, unused),
-            false => isolation(&KvLab { bound: self, sessions, clients: AtomicU32::new(IN_TESTS) }, unused),
+        // The data set in which the meetings take place.
+        let (set, unused) = (DataSet { number: 0, of: self.config.sets }, self.config.scale.items + 1);
+        if is_sql(sessions)? {
+            let store = || -> Result<_> { SqlStore::new(sql(sessions()?)?, self.texts(set), self.config.style) };
+            let actor = || -> Result<_> { Ok(Actor::new(store()?, self.tallies.open(set))) };
+            let inspector = || -> Result<_> { Ok(SqlInspector::new(sql(sessions()?)?, set)) };
+            return isolation(&Lab { actor: &actor, inspector: &inspector }, unused);
         }
+        let clients = AtomicU32::new(IN_TESTS);
+        let store = || -> Result<_> { Ok(KvStore::new(kv(sessions()?)?, set, clients.fetch_add(1, Relaxed))) };
+        let actor = || -> Result<_> { Ok(Actor::new(store()?, self.tallies.open(set))) };
+        let inspector = || -> Result<_> { Ok(KvInspector::new(kv(sessions()?)?, set)) };
+        isolation(&Lab { actor: &actor, inspector: &inspector }, unused)
     }
 
     fn recorded(&self, session: Session, at: ClientAddress, seed: u64, ledger: &Arc<File>) -> Result<Box<dyn Client>> {

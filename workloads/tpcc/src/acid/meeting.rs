@@ -10,6 +10,7 @@ use rumba_engine_api::error::{EngineError, Result};
 use super::Lab;
 use crate::actor::Actor;
 use crate::stop::{Point, Stop, Word};
+use crate::store::Store;
 
 /// How long the second transaction may take during the pause before it counts as waiting. On a busy host, opening a
 /// session alone may take half a second.
@@ -117,10 +118,10 @@ impl Standing {
 ///
 /// # Errors
 /// The engine's error for the second transaction, or that the first did not reach the point.
-pub fn meet<L: Lab, A: Send, B: Send>(
-    lab: &L,
+pub fn meet<S: Store, I, A: Send, B: Send>(
+    lab: &Lab<'_, S, I>,
     stand: Stand,
-    first: impl FnOnce(&mut Actor<L::Store>) -> Result<A> + Send,
+    first: impl FnOnce(&mut Actor<S>) -> Result<A> + Send,
     second: impl FnMut() -> Result<B> + Send,
 ) -> Result<Met<A, B>> {
     let ((notify, reached), (go, receive)) = (channel(), channel());
@@ -129,8 +130,8 @@ pub fn meet<L: Lab, A: Send, B: Send>(
     let stop: Stop = Box::new(move |point, value| standing.at(point, value));
     let (first, second, how) = std::thread::scope(|scope| {
         let one = scope.spawn(move || {
-            let mut actor = lab.actor()?;
-            crate::store::Store::stop_with(&mut actor.store, stop);
+            let mut actor = (lab.actor)()?;
+            actor.store.stop_with(stop);
             first(&mut actor)
         });
         if reached.recv_timeout(MOST).is_err() {

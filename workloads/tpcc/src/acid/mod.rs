@@ -17,19 +17,12 @@ use recovered::recovered;
 use rumba_engine_api::error::Result;
 
 use crate::actor::Actor;
-use crate::store::Store;
 
 /// The setting of the meetings. Each actor and each inspector has its own session, and stays on the thread that
 /// requested it.
-pub trait Lab: Sync {
-    /// The store of its actors.
-    type Store: Store;
-    /// The inspector's type.
-    type Inspector: Inspect;
-
-    /// An actor, which performs transactions.
-    fn actor(&self) -> Result<Actor<Self::Store>>;
-
-    /// An inspector, which reads and changes rows by other means than the five transactions.
-    fn inspector(&self) -> Result<Self::Inspector>;
+pub struct Lab<'a, S, I> {
+    /// Makes an actor, which performs transactions.
+    actor: &'a (dyn Fn() -> Result<Actor<S>> + Sync),
+    /// Makes an inspector, which reads and changes rows by other means than the five transactions.
+    inspector: &'a (dyn Fn() -> Result<I> + Sync),
 }
