@@ -23,7 +23,7 @@ use rumba_engine_api::sql::Dialect;
 pub use counted::{CountedKv, End, keep_first};
 pub use documents::{CountedDocuments, limited};
 pub use mix::{Mix, shares};
-pub use partition::Partition;
+pub use partition::{Padded, Partition};
 pub use random::{Chance, Random, below, client_seed, share, stream_seed};
 pub use retry::Retry;
 pub use transactions::{Part, Together, Transactions, marked};

@@ -1,8 +1,14 @@
 //! The part of a workload that this host has.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rumba_engine_api::worker::HostShare;
+
+/// A counter on a separate cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Padded(pub AtomicU64);
 
 /// This host's share of the work; all of it unless several hosts divide it.
 #[derive(Debug, Default)]
@@ -18,5 +24,11 @@ impl Partition {
     /// The share.
     pub fn share(&self) -> HostShare {
         self.0.get().copied().unwrap_or(HostShare::ALL)
+    }
+
+    /// The next number of this host by a counter of its own.
+    #[inline]
+    pub fn next(&self, counter: &Padded) -> u64 {
+        self.share().nth(counter.0.fetch_add(1, Relaxed))
     }
 }

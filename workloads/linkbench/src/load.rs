@@ -4,12 +4,11 @@
 //! on which loader loads which chunk.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Partition, Random, Retry, stream_seed};
+use rumba_workload_kit::{Padded, Partition, Random, Retry, stream_seed};
 
 use crate::choice::Graph;
 use crate::distribution::payload::Payload;
@@ -35,11 +34,6 @@ pub const LOAD_NODES: OpKind = 0;
 pub const LOAD_LINKS: OpKind = 1;
 pub const LOAD_COUNTS: OpKind = 2;
 
-/// A counter on a separate cache line.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Padded(AtomicU64);
-
 /// The shared state of an instance's loaders: each touches it once per chunk.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -47,13 +41,6 @@ pub struct Progress {
     index_chunk: Padded,
     /// This host's share of the chunks.
     pub partition: Partition,
-}
-
-impl Progress {
-    /// The next chunk of this host by a counter.
-    fn next(&self, chunk: &Padded) -> u64 {
-        self.partition.share().nth(chunk.0.fetch_add(1, Ordering::Relaxed))
-    }
 }
 
 /// The inputs of every loader.
@@ -134,7 +121,7 @@ impl<G: GraphLoad> RowLoader<G> {
 
     /// Claims the next chunk; false when there is none.
     fn claim(&mut self) -> bool {
-        let chunk = self.progress.next(&self.progress.rows_chunk);
+        let chunk = self.progress.partition.next(&self.progress.rows_chunk);
         let start = self.config.first + chunk * CHUNK;
         if start >= self.config.end() {
             return false;
@@ -306,7 +293,7 @@ impl<G: GraphLoad> IndexLoader<G> {
         if self.nth_type + 1 < self.config.link_types {
             self.nth_type += 1;
         } else {
-            let chunk = self.progress.next(&self.progress.index_chunk);
+            let chunk = self.progress.partition.next(&self.progress.index_chunk);
             let start = self.config.first + chunk * CHUNK;
             if start >= self.config.end() || (chunk > 0 && self.graph.builds_index_at_once()) {
                 return false;

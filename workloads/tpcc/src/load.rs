@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rand::SeedableRng;
 use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, Param};
 use rumba_engine_api::value::DateTime;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Partition, Random, Retry, below, stream_seed};
+use rumba_workload_kit::{Padded, Partition, Random, Retry, below, stream_seed};
 
 use crate::chunk::{Chunk, ORDERS, ROWS};
 use crate::data_set::DataSet;
@@ -26,7 +26,7 @@ use crate::tables::Table;
 /// The shared state of an instance's loaders: each touches it once for each run of chunks, and for each index.
 #[derive(Debug, Default)]
 pub struct Progress {
-    run: AtomicU64,
+    run: Padded,
     index: AtomicUsize,
     /// This host's share of the runs.
     pub partition: Partition,
@@ -35,7 +35,7 @@ pub struct Progress {
 impl Progress {
     /// The numbers of the chunks that a loader writes next, counted over all data sets; `None` if none are left.
     fn next_run(&self, config: &Config) -> Option<Range<u64>> {
-        let number = self.partition.share().nth(self.run.fetch_add(1, Relaxed));
+        let number = self.partition.next(&self.run);
         let (runs, chunks) = (Chunk::runs(&config.scale), Chunk::count(&config.scale));
         let set = number / runs;
         if set >= u64::from(config.sets) {

@@ -6,15 +6,10 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use rumba_workload_kit::Partition;
+use rumba_workload_kit::{Padded, Partition};
 
 /// The maximum number of inserts in progress after the oldest one. Clients do not choose records after it.
 const WINDOW: u64 = 1 << 20;
-
-/// A counter on a separate cache line.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Padded(AtomicU64);
 
 /// The numbers of records, shared by all clients of an instance. An inserting client updates them with every insert,
 /// because the next key and the existing records are the same for all clients. Other clients read one number that
@@ -64,7 +59,7 @@ impl Inserted {
 
     /// The next turn, from 0. Clients share it, as in YCSB: no client knows which others are active.
     pub fn turn(&self) -> u64 {
-        self.partition.share().nth(self.turns.0.fetch_add(1, Relaxed))
+        self.partition.next(&self.turns)
     }
 
     /// Takes an unused number.

@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
-use rumba_workload_kit::{Partition, Retry};
+use rumba_workload_kit::{Padded, Partition, Retry};
 
 use crate::settings::Config;
 use crate::store::{Load, Values};
@@ -20,18 +19,10 @@ pub const BATCH: u64 = 1000;
 const BATCH_BYTES: f64 = 1_048_576.0;
 /// The shared state of an instance's loaders: each touches it once per batch.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 pub struct Progress {
-    batch: AtomicU64,
+    batch: Padded,
     /// This host's share of the batches.
     pub partition: Partition,
-}
-
-impl Progress {
-    /// The next batch of this host.
-    fn next(&self) -> u64 {
-        self.partition.share().nth(self.batch.fetch_add(1, Relaxed))
-    }
 }
 
 /// A loader.
@@ -89,7 +80,7 @@ fn batch<S: Load>(config: &Config) -> u64 {
 impl<S: Load> Worker for Loader<S> {
     fn draw(&mut self) -> Option<OpKind> {
         if self.staged.is_none() {
-            let first = self.batch * self.progress.next();
+            let first = self.batch * self.progress.partition.next(&self.progress.batch);
             if first >= self.config.records {
                 return None;
             }

@@ -33,7 +33,7 @@ pub(super) fn declared(given: &Settings) -> Result<Vec<SettingInfo<String>>, Set
     let infos = received.set.iter().filter(|(key, info)| said_by(key, info).is_none() && !is_own(key));
     let infos = infos.map(|(key, info)| {
         // Dashes and underscores are the same; the name is used as written.
-        let name = names.iter().find(|name| key_of(name) == key).map_or(key, |name| (*name).to_owned());
+        let name = names.iter().find(|name| options::key(name) == key).map_or(key, |name| (*name).to_owned());
         SettingInfo { name, kind: kind(info), default: default(info), help: info.help.to_string() }
     });
     Ok(infos.collect())
@@ -85,7 +85,7 @@ pub(super) fn refusal(refusal: &Refusal, said: &[Word], script: &str) -> Setting
             None => None,
         },
         Refusal::InvalidOption { argument, .. } => said.iter().find(|word| word.argument() == *argument),
-        Refusal::InvalidValue { option, .. } => said.iter().find(|word| key_of(&word.name) == *option),
+        Refusal::InvalidValue { option, .. } => said.iter().find(|word| options::key(&word.name) == *option),
         _ => None,
     };
     match word {
@@ -139,7 +139,7 @@ impl ScriptOptions {
     fn has(&self, name: &str) -> Result<(), SettingError> {
         let script = &self.script;
         match self.set.info(name) {
-            Some(info) => match said_by(&key_of(name), info) {
+            Some(info) => match said_by(&options::key(name), info) {
                 None => Ok(()),
                 Some(instead) => Err(not_a_scripts_to_say(name, &info.name, instead)),
             },
@@ -191,13 +191,13 @@ fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
     // Mistakes in the options are reported where they are read.
     let words = words(options).unwrap_or_default();
     let said = |name: &str| {
-        let word = words
-            .iter()
-            .find(|word| key_of(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == key_of(name));
+        let word = words.iter().find(|word| {
+            options::key(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == options::key(name)
+        });
         word.map(|word| format!("`{word}` of options"))
     };
     for (at, name) in names.iter().enumerate() {
-        let before = names[..at].iter().find(|before| key_of(before) == key_of(name));
+        let before = names[..at].iter().find(|before| options::key(before) == options::key(name));
         let before = before.map(|before| format!("`{before}`")).or_else(|| said(name));
         if let Some(before) = before {
             let problem = format!("{before} already sets the same option");
@@ -205,11 +205,6 @@ fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
         }
     }
     Ok(())
-}
-
-/// The name by which scripts find an option.
-fn key_of(name: &str) -> String {
-    name.replace('-', "_")
 }
 
 fn kind(info: &OptionInfo) -> Kind {
