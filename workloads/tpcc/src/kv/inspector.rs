@@ -7,7 +7,7 @@ use rumba_workload_kit::{CountedKv, End};
 
 use super::row::{layout, packed};
 use super::{NOTHING, key2, key3, key4, part};
-use crate::acid::{Inspect, Line, Order};
+use crate::acid::{Inspect, Line};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
 use crate::entry::Payment;
@@ -27,18 +27,6 @@ impl KvInspector {
         Self { session: CountedKv::new(session), set, row: Vec::new() }
     }
 
-    fn find(&mut self, table: Table, key: &[u8]) -> Result<bool> {
-        self.session.get(self.set.table(table), key, &mut self.row)
-    }
-
-    /// A number of a row that the load has written.
-    fn number(&mut self, table: Table, key: &[u8], column: usize) -> Result<i64> {
-        if !self.find(table, key)? {
-            return Err(missing(table.name()));
-        }
-        Ok(layout(table).number(&self.row, column))
-    }
-
     /// A change, all or none.
     fn change(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.session.begin()?;
@@ -48,15 +36,10 @@ impl KvInspector {
 }
 
 impl Inspect for KvInspector {
-    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>> {
-        if !self.find(Table::Orders, &key3(place))? {
-            return Ok(None);
-        }
-        let orders = layout(Table::Orders);
-        let number = |column| orders.number(&self.row, column);
-        let carrier = Some(number(column::O_CARRIER_ID)).filter(|carrier| *carrier != NONE).unwrap_or_default();
-        let (customer, lines) = (number(column::O_C_ID) as u32, number(column::O_OL_CNT) as u32);
-        Ok(Some(Order { customer, lines, carrier: carrier as u32 }))
+    fn find<const N: usize>(&mut self, table: Table, key: &[u32], columns: [usize; N]) -> Result<Option<[i64; N]>> {
+        let key: Vec<u8> = key.iter().flat_map(|part| part.to_be_bytes()).collect();
+        let is_there = self.session.get(self.set.table(table), &key, &mut self.row)?;
+        Ok(is_there.then(|| columns.map(|column| layout(table).number(&self.row, column))))
     }
 
     fn lines(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Vec<Line>> {
@@ -71,19 +54,6 @@ impl Inspect for KvInspector {
             });
         })?;
         Ok(lines)
-    }
-
-    fn balance(&mut self, place: [u32; 3]) -> Result<i64> {
-        self.number(Table::Customer, &key3(place), column::C_BALANCE)
-    }
-
-    fn next_order(&mut self, place: [u32; 2]) -> Result<u32> {
-        Ok(self.number(Table::District, &key2(place), column::D_NEXT_O_ID)? as u32)
-    }
-
-    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2]> {
-        let of_district = self.number(Table::District, &key2(place), column::D_YTD)?;
-        Ok([of_district, self.number(Table::Warehouse, &place[0].to_be_bytes(), column::W_YTD)?])
     }
 
     fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>> {
@@ -107,19 +77,6 @@ impl Inspect for KvInspector {
             let put = |order: &u32| inspector.session.put(space, &key3([warehouse, district, *order]), NOTHING);
             orders.iter().try_for_each(put)
         })
-    }
-
-    fn stock(&mut self, place: [u32; 2]) -> Result<[i64; 4]> {
-        let columns = [column::S_QUANTITY, column::S_YTD, column::S_ORDER_CNT, column::S_REMOTE_CNT];
-        let mut stock = [0; 4];
-        for (number, column) in stock.iter_mut().zip(columns) {
-            *number = self.number(Table::Stock, &key2(place), column)?;
-        }
-        Ok(stock)
-    }
-
-    fn price(&mut self, item: u32) -> Result<i64> {
-        self.number(Table::Item, &item.to_be_bytes(), column::I_PRICE)
     }
 
     fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()> {

@@ -4,14 +4,13 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::sql::{Dialect, SqlSession};
 use rumba_engine_api::value::{DateTime, SqlTime};
 
-use super::row_reader::SqlRowReader;
+use super::row_reader::{SqlRowReader, number_of};
 use super::text::columns;
 use super::{money, rate};
-use crate::acid::{Inspect, Line, Order};
+use crate::acid::{Inspect, Line};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
 use crate::entry::Payment;
-use crate::rules::missing;
 use crate::tables::{Table, Type};
 
 /// How many orders one statement takes.
@@ -34,18 +33,10 @@ impl SqlInspector {
         Self { looks: SqlRowReader::new(session), set }
     }
 
-    fn number(&mut self, sql: &str) -> Result<i64> {
-        self.looks.number(&self.set.sql(sql))
-    }
-
-    fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64> {
-        self.looks.cents(&self.set.sql(sql), name)
-    }
-
     /// Whether texts compare as if all letters were capitals, as in tables of MySQL's family by default. Last names are
     /// all in capitals.
     pub fn folds_case(&mut self) -> Result<bool> {
-        Ok(self.number("SELECT COUNT(*) FROM customer WHERE c_last = 'barbarbar'")? > 0)
+        Ok(self.looks.number(&self.set.sql("SELECT COUNT(*) FROM customer WHERE c_last = 'barbarbar'"))? > 0)
     }
 
     /// Statements, all or none.
@@ -72,15 +63,19 @@ impl SqlInspector {
 }
 
 impl Inspect for SqlInspector {
-    fn order(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Option<Order>> {
-        let sql = format!(
-            "SELECT o_c_id, o_ol_cnt, o_carrier_id FROM orders WHERE o_w_id = {warehouse} AND o_d_id = {district} \
-             AND o_id = {order}"
-        );
-        let mut found = None;
-        self.looks.rows(&self.set.sql(&sql), &mut |row| {
-            let [customer, lines, carrier] = [0, 1, 2].map(|column| row.int(column) as u32);
-            found = Some(Order { customer, lines, carrier });
+    fn find<const N: usize>(&mut self, table: Table, key: &[u32], columns: [usize; N]) -> Result<Option<[i64; N]>> {
+        let columns = columns.map(|column| table.columns()[column]);
+        let names = columns.map(|(name, _)| name).join(", ");
+        // The key's columns come first.
+        let key: Vec<String> =
+            table.columns().iter().zip(key).map(|((name, _), part)| format!("{name} = {part}")).collect();
+        let sql = format!("SELECT {names} FROM {} WHERE {}", self.set.name(table.name()), key.join(" AND "));
+        let (dialect, mut found) = (self.looks.dialect, None);
+        self.looks.rows(&sql, &mut |row| {
+            let numbers = found.insert([0; N]);
+            for (nth, (number, column)) in numbers.iter_mut().zip(columns).enumerate() {
+                *number = number_of(dialect, row, nth, column)?;
+            }
             Ok(())
         })?;
         Ok(found)
@@ -96,24 +91,6 @@ impl Inspect for SqlInspector {
             Ok(())
         })?;
         Ok(lines)
-    }
-
-    fn balance(&mut self, [warehouse, district, customer]: [u32; 3]) -> Result<i64> {
-        let sql = format!(
-            "SELECT c_balance FROM customer WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
-        );
-        self.cents(&sql, "c_balance")
-    }
-
-    fn next_order(&mut self, [warehouse, district]: [u32; 2]) -> Result<u32> {
-        let sql = format!("SELECT d_next_o_id FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
-        Ok(self.number(&sql)? as u32)
-    }
-
-    fn taken(&mut self, [warehouse, district]: [u32; 2]) -> Result<[i64; 2]> {
-        let of_district = format!("SELECT d_ytd FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
-        let of_warehouse = format!("SELECT w_ytd FROM warehouse WHERE w_id = {warehouse}");
-        Ok([self.cents(&of_district, "d_ytd")?, self.cents(&of_warehouse, "w_ytd")?])
     }
 
     fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>> {
@@ -145,22 +122,6 @@ impl Inspect for SqlInspector {
             format!("INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES {}", all.join(", "))
         };
         self.change(orders.chunks(AT_ONCE).map(insert))
-    }
-
-    fn stock(&mut self, [warehouse, item]: [u32; 2]) -> Result<[i64; 4]> {
-        let sql = format!(
-            "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM stock WHERE s_w_id = {warehouse} AND s_i_id = {item}"
-        );
-        let mut stock = None;
-        self.looks.rows(&self.set.sql(&sql), &mut |row| {
-            stock = Some([0, 1, 2, 3].map(|column| row.int(column)));
-            Ok(())
-        })?;
-        stock.ok_or_else(|| missing("stock"))
-    }
-
-    fn price(&mut self, item: u32) -> Result<i64> {
-        self.cents(&format!("SELECT i_price FROM item WHERE i_id = {item}"), "i_price")
     }
 
     fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()> {

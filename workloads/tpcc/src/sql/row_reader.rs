@@ -44,16 +44,6 @@ impl SqlRowReader {
         })?;
         Ok(number)
     }
-
-    /// The only amount of an answer, in cents: that of a column of this name.
-    pub(super) fn cents(&mut self, sql: &str, name: &'static str) -> Result<i64> {
-        let (dialect, mut cents) = (self.dialect, 0);
-        self.rows(sql, &mut |row| {
-            cents = money(dialect, row, 0, name)?;
-            Ok(())
-        })?;
-        Ok(cents)
-    }
 }
 
 impl Rows for SqlRowReader {
@@ -80,7 +70,12 @@ impl Rows for SqlRowReader {
 }
 
 /// A column of a row, as verification uses it.
-fn number_of(dialect: Dialect, row: &dyn Row, column: usize, (name, kind): (&'static str, Type)) -> Result<i64> {
+pub(super) fn number_of(
+    dialect: Dialect,
+    row: &dyn Row,
+    column: usize,
+    (name, kind): (&'static str, Type),
+) -> Result<i64> {
     match kind {
         _ if row.value(column).is_null() => Ok(NONE),
         Type::Money => money(dialect, row, column, name),
