@@ -90,9 +90,7 @@ fn check(driver: &str, options: &OptionSet, is_code: impl Fn(&str) -> bool, code
     let name = format!("{driver}-ignore-errors");
     match options.list(&name).iter().find(|word| *word != "all" && !is_code(word.trim())) {
         None => Ok(()),
-        Some(word) => {
-            Err(Refusal::fatal(format!("Invalid value for --{name}: '{word}'; it is all, or a list of {codes}")))
-        }
+        Some(word) => Err(Refusal::not_allowed(&name, word, &format!("all, or a list of {codes}"))),
     }
 }
 

@@ -12,7 +12,7 @@ use rumba_workload_kit::{CountedKv, End, keep_first};
 
 use crate::keys::Key;
 use crate::record::{self, Record};
-use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
+use crate::store::{Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
 
 /// The table. Scans have no common key prefix beyond that of all keys.
 pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
@@ -160,31 +160,15 @@ impl Load for KvStore {
     }
 }
 
-/// Bytes that are no record of this workload.
-struct NoRecord;
-
-impl Fields for NoRecord {
-    fn count(&self) -> usize {
-        0
-    }
-
-    fn get(&self, _field: usize) -> &[u8] {
-        &[]
-    }
-}
-
 impl Inspect for KvStore {
     fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64> {
         // The next longer byte string directly follows a key.
         let from = after.map(|key| [key, &[0]].concat()).unwrap_or_default();
         let fields = self.fields;
         let scan = Scan { from: &from, to: &END, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
-        let met = self.session.scan(TABLE, scan, &mut |key, value| match Record::of(value, fields)
-            .ok()
-            .filter(Record::is_exact)
-        {
-            Some(record) => visit(key, &record),
-            None => visit(key, &NoRecord),
+        let met = self.session.scan(TABLE, scan, &mut |key, value| {
+            let record = Record::of(value, fields).ok().filter(Record::is_exact);
+            visit(key, &record.unwrap_or(Record::NONE));
         })?;
         Ok(met as u64)
     }

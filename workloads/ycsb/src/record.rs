@@ -27,6 +27,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// Without fields, for bytes that are no record of this workload.
+    pub const NONE: Self = Self { lengths: &[], content: &[] };
+
     /// Reads a record that a client received.
     ///
     /// # Errors

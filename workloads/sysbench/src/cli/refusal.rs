@@ -68,6 +68,11 @@ impl Refusal {
         Refusal::Fatal(text.into())
     }
 
+    /// A value that an option does not have, with what it has.
+    pub(crate) fn not_allowed(option: &str, value: &str, allowed: &str) -> Self {
+        Self::fatal(format!("Invalid value for --{option}: '{value}'; it is {allowed}"))
+    }
+
     /// The stream that it is printed on. A fatal error is printed at any verbosity.
     pub fn stream(&self) -> Stream {
         match self {

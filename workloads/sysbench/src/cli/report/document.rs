@@ -120,23 +120,10 @@ pub struct Errors {
 pub struct Latencies {
     /// Figures that only closing reports have.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub of_all: Option<LatenciesOfAll>,
+    pub of_all: Option<Latency>,
     /// The requested percentiles.
     #[serde(flatten)]
     pub percentiles: BTreeMap<String, f64>,
-}
-
-/// The latencies of all events together.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct LatenciesOfAll {
-    /// The shortest.
-    pub min: f64,
-    /// Their mean.
-    pub avg: f64,
-    /// The longest.
-    pub max: f64,
-    /// All together.
-    pub sum: f64,
 }
 
 impl Document {
@@ -255,16 +242,8 @@ impl Total {
 
 impl Latencies {
     fn of(percentiles: &[Percentile], latency: Option<&Latency>) -> Self {
-        // A single division, so that 1.5 ms is exactly 1.5; a detour through seconds may differ.
-        let ms = |ns: u64| ns as f64 / 1e6;
-        let of_all = latency.map(|of| LatenciesOfAll {
-            min: ms(of.min_ns),
-            avg: ms(of.avg_ns),
-            max: ms(of.max_ns),
-            sum: ms(of.sum_ns),
-        });
         let named = percentiles.iter().map(|of| (format!("p{}", rank(of.percent)), of.latency_ms));
-        Self { of_all, percentiles: named.collect() }
+        Self { of_all: latency.copied(), percentiles: named.collect() }
     }
 }
 

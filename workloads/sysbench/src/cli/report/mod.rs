@@ -13,7 +13,7 @@ mod progress;
 mod snapshot;
 
 pub use cumulative::{Closing, cumulative, ignored_errors};
-pub use document::{Document, Errors, Latencies, LatenciesOfAll, Moment, Queries, Total};
+pub use document::{Document, Errors, Latencies, Moment, Queries, Total};
 pub use intermediate::intermediate;
 pub use progress::{INITIALIZING, THREADS_STARTED, checkpoint, histogram, running_with, warming_up};
 pub use snapshot::{Counts, Fairness, Latency, Percentile, Queue, Snapshot, StatementTimes, ThreadTimes};

@@ -59,16 +59,20 @@ pub struct Counts {
     pub bytes_written: u64,
 }
 
-/// How long events took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How long events took. JSON reports have milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Latency {
     /// The shortest; 0 without any.
+    #[serde(rename = "min", serialize_with = "number::write_ms")]
     pub min_ns: u64,
     /// Their mean; 0 without any.
+    #[serde(rename = "avg", serialize_with = "number::write_ms")]
     pub avg_ns: u64,
     /// The longest.
+    #[serde(rename = "max", serialize_with = "number::write_ms")]
     pub max_ns: u64,
     /// The sum.
+    #[serde(rename = "sum", serialize_with = "number::write_ms")]
     pub sum_ns: u64,
 }
 

@@ -106,10 +106,10 @@ impl PgSslMode {
             "require" => Ok(PgSslMode::Require),
             "verify-ca" => Ok(PgSslMode::VerifyCa),
             "verify-full" => Ok(PgSslMode::VerifyFull),
-            other => Err(Refusal::fatal(format!(
-                "Invalid value for --pgsql-sslmode: '{other}'; it is disable, allow, prefer, require, verify-ca or \
-                 verify-full"
-            ))),
+            other => {
+                let modes = "disable, allow, prefer, require, verify-ca or verify-full";
+                Err(Refusal::not_allowed("pgsql-sslmode", other, modes))
+            }
         }
     }
 }

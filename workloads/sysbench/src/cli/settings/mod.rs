@@ -188,8 +188,8 @@ impl Settings {
         let least = u64::from(self.threads).min(self.events.unwrap_or(u64::MAX));
         match place.filter(|place| (1..=1024).contains(&place.hosts) && !place.address.is_empty()) {
             None => {
-                let form = "it is HOSTS@ADDRESS or HOSTS@ADDRESS:PORT, as in 3@10.0.0.1, with 1 to 1024 hosts";
-                Err(Refusal::fatal(format!("Invalid value for --fleet: '{text}'; {form}")))
+                let form = "HOSTS@ADDRESS or HOSTS@ADDRESS:PORT, as in 3@10.0.0.1, with 1 to 1024 hosts";
+                Err(Refusal::not_allowed("fleet", text, form))
             }
             Some(place) if u64::from(place.hosts) > least => {
                 let words =
@@ -318,8 +318,7 @@ fn latency_max_ms(options: &OptionSet) -> Result<f64, Refusal> {
 fn layout(options: &OptionSet) -> Result<Layout, Refusal> {
     match options.text("report-layout") {
         None => Ok(Layout::default()),
-        Some(name) => Layout::named(name)
-            .ok_or_else(|| Refusal::fatal(format!("Invalid value for --report-layout: '{name}'; it is 1.0 or 1.1"))),
+        Some(name) => Layout::named(name).ok_or_else(|| Refusal::not_allowed("report-layout", name, "1.0 or 1.1")),
     }
 }
 
@@ -328,10 +327,7 @@ fn client_driver(options: &OptionSet) -> Result<ClientDriver, Refusal> {
         Some("auto") | None => Ok(ClientDriver::Auto),
         Some("threads") => Ok(ClientDriver::Threads),
         Some("loops") => Ok(ClientDriver::Loops),
-        Some(other) => {
-            let words = format!("Invalid value for --client-driver: '{other}'; it is auto, threads or loops");
-            Err(Refusal::fatal(words))
-        }
+        Some(other) => Err(Refusal::not_allowed("client-driver", other, "auto, threads or loops")),
     }
 }
 

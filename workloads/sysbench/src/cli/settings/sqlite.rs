@@ -47,14 +47,14 @@ fn given<'o>(options: &'o OptionSet, name: &str) -> &'o str {
 fn word(options: &OptionSet, name: &str, words: &'static [&'static str]) -> Result<&'static str, Refusal> {
     let given = given(options, name);
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(given));
-    found.copied().ok_or_else(|| invalid(name, given, &either(words)))
+    found.copied().ok_or_else(|| Refusal::not_allowed(name, given, &either(words)))
 }
 
 fn cache_kib(options: &OptionSet) -> Result<u64, Refusal> {
     const NAME: &str = "sqlite-cache-size";
     let given = given(options, NAME);
     let size = size_kib(given).filter(|kib| (1..=MOST_CACHE_KIB).contains(kib));
-    size.ok_or_else(|| invalid(NAME, given, "a size from 1K to 2047G, such as 64M"))
+    size.ok_or_else(|| Refusal::not_allowed(NAME, given, "a size from 1K to 2047G, such as 64M"))
 }
 
 /// A size in KiB, if the whole text is a size. sysbench's own parser takes an invalid text for 0.
@@ -74,7 +74,7 @@ fn size_kib(text: &str) -> Option<u64> {
 fn busy_timeout_ms(options: &OptionSet) -> Result<u32, Refusal> {
     const NAME: &str = "sqlite-busy-timeout-ms";
     let ms = options.int(NAME)?;
-    u32::try_from(ms).map_err(|_| invalid(NAME, &ms.to_string(), "a number of milliseconds from 0"))
+    u32::try_from(ms).map_err(|_| Refusal::not_allowed(NAME, &ms.to_string(), "a number of milliseconds from 0"))
 }
 
 fn either(words: &[&str]) -> String {
@@ -82,10 +82,6 @@ fn either(words: &[&str]) -> String {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         all => all.concat(),
     }
-}
-
-fn invalid(name: &str, given: &str, allowed: &str) -> Refusal {
-    Refusal::fatal(format!("Invalid value for --{name}: '{given}'; it is {allowed}"))
 }
 
 #[cfg(test)]
