@@ -60,7 +60,7 @@ struct Groups<C> {
     ended: bool,
 }
 
-impl<C> Groups<C> {
+impl<C: Copy> Groups<C> {
     fn new(after: Option<C>) -> Self {
         Self { page: Vec::with_capacity(PAGE as usize), place: 0, after, ended: false }
     }
@@ -70,15 +70,15 @@ impl<C> Groups<C> {
         self.page.get(self.place)
     }
 
-    /// Whether another page must be read before the head is known to be whole.
-    fn wants_page(&self) -> bool {
-        !self.ended && self.place + 1 >= self.page.len()
-    }
-
-    /// Makes room for a page; the last group may continue in it.
-    fn turn(&mut self) {
+    /// Makes room for another page, if it must be read before the head is known to be whole; the last group may continue
+    /// in it. Also returns the row that it comes after.
+    fn next_page(&mut self) -> Option<(Option<C>, &mut Self)> {
+        if self.ended || self.place + 1 < self.page.len() {
+            return None;
+        }
         self.page.drain(..self.place.min(self.page.len()));
         self.place = 0;
+        Some((self.after, self))
     }
 
     fn take(&mut self, key: (u64, u64)) -> Option<Group> {
@@ -126,10 +126,7 @@ impl Merge {
 
     async fn fill_links(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         for (link_type, links) in self.known.clone().zip(&mut self.links) {
-            while links.wants_page() {
-                links.turn();
-                let Groups { page, after, ended, .. } = links;
-                let from = *after;
+            while let Some((from, Groups { page, after, ended, .. })) = links.next_page() {
                 let rows = graph
                     .scan_links(from, PAGE, &mut |link| {
                         *after = Some(link.key);
@@ -146,10 +143,7 @@ impl Merge {
 
     async fn fill_entries(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         let Self { known, entries, types, .. } = self;
-        while entries.wants_page() {
-            entries.turn();
-            let Groups { page, after, ended, .. } = entries;
-            let from = *after;
+        while let Some((from, Groups { page, after, ended, .. })) = entries.next_page() {
             let rows = graph
                 .scan_index(from, PAGE, &mut |link| {
                     *after = Some(link.entry());
@@ -167,10 +161,7 @@ impl Merge {
 
     async fn fill_counts(&mut self, graph: &mut impl GraphScan) -> Result<()> {
         let Self { known, counts, types, .. } = self;
-        while counts.wants_page() {
-            counts.turn();
-            let Groups { page, after, ended, .. } = counts;
-            let from = *after;
+        while let Some((from, Groups { page, after, ended, .. })) = counts.next_page() {
             let rows = graph
                 .scan_counts(from, PAGE, &mut |count| {
                     let (id1, link_type) = (count.id1, count.link_type);

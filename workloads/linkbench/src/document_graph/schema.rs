@@ -6,6 +6,9 @@ use rumba_engine_api::error::{EngineError, Result};
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
 
+/// The `_id`s of links and counts: their concatenated numbers, which sort like the primary keys of the tables.
+pub use crate::encoding::{count_key as count_id, link_key as link_id};
+
 pub const NODES: &str = "nodetable";
 pub const LINKS: &str = "linktable";
 pub const COUNTS: &str = "counttable";
@@ -39,23 +42,6 @@ pub fn covered() -> DocumentBuf {
         INDEXED.iter().for_each(|name| of.small(name, 1));
         of.small("_id", 0);
     })
-}
-
-/// A link's `_id`: its concatenated numbers, which sort like the primary key of the tables.
-pub fn link_id(key: LinkKey) -> [u8; 24] {
-    let mut id = [0; 24];
-    for (place, number) in id.chunks_exact_mut(8).zip([key.link_type, key.id1, key.id2]) {
-        place.copy_from_slice(&number.to_be_bytes());
-    }
-    id
-}
-
-/// A count's `_id`, made in the same way.
-pub fn count_id(id1: u64, link_type: u64) -> [u8; 16] {
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&id1.to_be_bytes());
-    id[8..].copy_from_slice(&link_type.to_be_bytes());
-    id
 }
 
 /// Ids and times stay below 2^63; "no upper bound" becomes the largest.

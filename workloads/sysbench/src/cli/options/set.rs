@@ -212,7 +212,7 @@ impl OptionSet {
     /// # Errors
     /// The value is not a whole number of 32 bits.
     pub fn int(&self, name: &str) -> Result<i32, Refusal> {
-        self.read(name, 0, int)
+        self.text(name).map_or(Ok(0), |text| int(text).ok_or_else(|| invalid(name, text)))
     }
 
     /// A size in bytes; 0 without a value, and for a text that is not a size.
@@ -276,10 +276,6 @@ impl OptionSet {
         let distance = |entry: &&Entry| strsim::damerau_levenshtein(&wanted, &entry.info.key());
         let nearest = self.entries.iter().min_by_key(distance)?;
         (distance(&nearest) <= most).then_some(nearest.info.name.as_ref())
-    }
-
-    fn read<T>(&self, name: &str, without: T, read: fn(&str) -> Option<T>) -> Result<T, Refusal> {
-        self.text(name).map_or(Ok(without), |text| read(text).ok_or_else(|| invalid(name, text)))
     }
 
     fn find(&self, name: &str) -> Option<&Entry> {
