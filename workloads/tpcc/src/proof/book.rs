@@ -8,7 +8,7 @@ use rumba_engine_api::check::Check;
 use rumba_engine_api::error::Result;
 
 use super::stock::Stock;
-use super::{Entries, Found, Rows, Wrong, name};
+use super::{CLAUSES, Entries, Found, Rows, name};
 use crate::data_set::DataSet;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::{NONE, Table, column};
@@ -28,18 +28,25 @@ const CONDITIONS: [(usize, Table); 11] = [
     (12, Table::Customer),
 ];
 
-/// The violations of each condition.
-#[derive(Default)]
-struct Broken([Wrong; 13]);
+/// The violations of each condition, by the number of the clause less one.
+struct Broken([Check; CLAUSES.len()]);
+
+impl Default for Broken {
+    fn default() -> Self {
+        Self(std::array::from_fn(|at| Check::new(name(at + 1))))
+    }
+}
 
 impl Broken {
     /// A row breaks a condition, if it does.
     fn if_not(&mut self, holds: bool, clause: usize, reported: impl FnOnce() -> String) {
-        self.0[clause].if_not(holds, reported);
+        if !holds {
+            self.0[clause - 1].fail(reported);
+        }
     }
 
-    fn check(&mut self, clause: usize, examined: i64) -> Check {
-        std::mem::take(&mut self.0[clause]).check(name(clause), examined)
+    fn check(&self, clause: usize, examined: i64) -> Check {
+        Check { examined: examined.cast_unsigned(), ..self.0[clause - 1].clone() }
     }
 }
 

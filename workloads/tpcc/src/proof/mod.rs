@@ -8,7 +8,7 @@ mod stock;
 
 use std::ops::RangeInclusive;
 
-use rumba_engine_api::check::{Check, EXAMPLES, keep_example};
+use rumba_engine_api::check::{Check, EXAMPLES};
 use rumba_engine_api::error::Result;
 
 use book::ConsistencyChecker;
@@ -37,28 +37,6 @@ const CLAUSES: [&str; 12] = [
 /// A condition by the number of its clause in 3.3.2.
 fn name(clause: usize) -> String {
     format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
-}
-
-/// The violations of a condition.
-#[derive(Default)]
-struct Wrong {
-    count: u64,
-    examples: Vec<String>,
-}
-
-impl Wrong {
-    /// A row breaks it, if it does.
-    fn if_not(&mut self, holds: bool, reported: impl FnOnce() -> String) {
-        if !holds {
-            self.count += 1;
-            keep_example(&mut self.examples, reported);
-        }
-    }
-
-    /// The condition's check, over this many rows.
-    fn check(self, name: String, examined: i64) -> Check {
-        Check { name, examined: examined.cast_unsigned(), wrong: self.count, examples: self.examples }
-    }
 }
 
 /// Takes the numbers of a row.

@@ -8,8 +8,6 @@ use std::ops::RangeInclusive;
 
 use rumba_engine_api::check::Check;
 
-use super::Wrong;
-
 /// The name of the condition.
 const NAME: &str = "tpcc_stock: a row of stock has counted the lines that took from it, and no other";
 
@@ -33,11 +31,16 @@ impl Taken {
 }
 
 /// The quantities that lines took, and the rows compared with them.
-#[derive(Default)]
 pub(super) struct Stock {
     /// The stock rows that lines took from and that are not yet read, by warehouse and item.
     taken: HashMap<[u32; 2], Taken>,
-    wrong: Wrong,
+    wrong: Check,
+}
+
+impl Default for Stock {
+    fn default() -> Self {
+        Self { taken: HashMap::new(), wrong: Check::new(NAME) }
+    }
 }
 
 impl Stock {
@@ -53,7 +56,10 @@ impl Stock {
     /// A row, after all lines: the quantity left in it, and its counters.
     pub(super) fn row(&mut self, place: [u32; 2], left: i64, counted: [i64; 3]) {
         let taken = self.taken.remove(&place).unwrap_or_default();
-        self.wrong.if_not(LEFT.contains(&left) && counted == taken.counted(), || {
+        if LEFT.contains(&left) && counted == taken.counted() {
+            return;
+        }
+        self.wrong.fail(|| {
             let ([warehouse, item], [sum, orders, remote]) = (place, counted);
             format!(
                 "warehouse {warehouse}, item {item}: s_quantity {left}, s_ytd {sum}, s_order_cnt {orders}, \
@@ -69,9 +75,9 @@ impl Stock {
         let mut taken: Vec<_> = taken.into_iter().collect();
         taken.sort_unstable_by_key(|(place, _)| *place);
         for ([warehouse, item], taken) in taken {
-            wrong.if_not(false, || format!("warehouse {warehouse}, item {item}: no such stock; {}", reported(taken)));
+            wrong.fail(|| format!("warehouse {warehouse}, item {item}: no such stock; {}", reported(taken)));
         }
-        wrong.check(NAME.to_owned(), rows)
+        Check { examined: rows.cast_unsigned(), ..wrong }
     }
 }
 
