@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use rumba_engine_api::worker::StatementCounts;
-use serde::{Deserialize, Serialize};
+
+/// How long a client's events took; the shortest and the longest since [`Counters::begin_extremes`].
+pub use crate::cli::report::ThreadTimes as EventTimes;
 
 /// The counters, in the order of the numbers that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,19 +63,6 @@ pub struct Counters {
     declares_bytes: AtomicBool,
     /// Errors after which events were restarted, by the engine's error code.
     errors: Mutex<BTreeMap<String, u64>>,
-}
-
-/// How long a client's events took, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EventTimes {
-    /// How many there were.
-    pub events: u64,
-    /// All of them together.
-    pub sum_ns: u64,
-    /// The shortest since [`Counters::begin_extremes`]; 0 without events.
-    pub min_ns: u64,
-    /// The longest since then.
-    pub max_ns: u64,
 }
 
 impl Counters {

@@ -67,15 +67,10 @@ pub struct OptionSet {
 }
 
 impl OptionSet {
-    /// Without any declared option.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The options known before any test or script is loaded: general options, and those of databases and their
     /// drivers.
     pub fn general() -> Self {
-        let mut set = Self::new();
+        let mut set = Self::default();
         let common = [LOG_TEXT, LOG_OPERATIONS, DATABASE, RANDOM, GENERAL, RUMBA, BEFORE_1_1];
         for info in common.into_iter().chain(DRIVERS.iter().map(|driver| driver.options)).flatten() {
             set.put(info.clone());

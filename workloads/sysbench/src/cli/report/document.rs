@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn document_reports_every_value_with_its_unit() {
-        let mut options = OptionSet::new();
+        let mut options = OptionSet::default();
         for info in crate::cli::options::LOG_OPERATIONS.iter().chain(crate::cli::options::MYSQL) {
             options.declare(info.clone()).unwrap();
         }

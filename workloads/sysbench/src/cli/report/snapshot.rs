@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::number;
 use crate::cli::histogram::Bucket;
@@ -95,7 +95,7 @@ pub struct Queue {
 }
 
 /// The figures of one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTimes {
     /// That ended.
     pub events: u64,

@@ -334,7 +334,7 @@ mod tests {
     use crate::cli::options::{BuiltIn, Source};
 
     fn options(test: &str, given: &[(&str, &str)]) -> OptionSet {
-        let mut set = OptionSet::new();
+        let mut set = OptionSet::default();
         for info in BuiltIn::find(test).unwrap().options {
             set.declare(info.clone()).unwrap();
         }

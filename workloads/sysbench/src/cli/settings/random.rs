@@ -28,11 +28,6 @@ impl Distribution {
         ("pareto", Distribution::Pareto),
         ("zipfian", Distribution::Zipfian),
     ];
-
-    /// The distribution of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, distribution)| *distribution)
-    }
 }
 
 /// The shapes of the distributions, as options set them.
@@ -78,8 +73,9 @@ impl RandomSettings {
     pub(super) fn read(options: &OptionSet) -> Result<Self, Refusal> {
         let seed = options.int("rand-seed")?;
         let name = options.text("rand-type").unwrap_or_default();
+        let found = Distribution::NAMES.iter().find(|(known, _)| *known == name).map(|(_, distribution)| *distribution);
         let unknown = || Refusal::fatal(format!("Invalid random numbers distribution: {name}."));
-        let distribution = Distribution::named(name).ok_or_else(unknown)?;
+        let distribution = found.ok_or_else(unknown)?;
         let zipfian_exponent = options.double("rand-zipfian-exp");
         if zipfian_exponent < 0.0 {
             return Err(Refusal::fatal("--rand-zipfian-exp must be >= 0"));
