@@ -42,10 +42,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
         Session::Kv(session) => {
             let next = NextNodeId::new(IDS);
             let graph = |session| KvGraph::new(session, NodeIds::new(next.clone(), 0), false);
-            let mut loader = graph(session);
-            let mut oracle = Oracle::default();
-            load(&mut loader, &mut oracle, seed)?;
-            drop(loader);
+            let oracle = load(graph(session), seed)?;
             let graphs = [open(), open()].map(|session| kv(session).map(graph));
             run(graphs.into_iter().collect::<Result<_, _>>()?, oracle, seed, steps)
         }
@@ -57,10 +54,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             for table in (text.schema)(Tables { table_options: &options, partitions, next_node: IDS }) {
                 session.run(&table).map_err(wrong)?;
             }
-            let mut loader = SqlLoader::new(session).map_err(wrong)?;
-            let mut oracle = Oracle::default();
-            load(&mut loader, &mut oracle, seed)?;
-            drop(loader);
+            let oracle = load(SqlLoader::new(session).map_err(wrong)?, seed)?;
             let mut graphs = Vec::new();
             for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
                 let all = [&text.mix(style), sql_text::SCANS].concat();
@@ -72,10 +66,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             for collection in document_graph::collections() {
                 session.run(collection.get()).map_err(wrong)?;
             }
-            let mut loader = DocumentLoader::new(session);
-            let mut oracle = Oracle::default();
-            load(&mut loader, &mut oracle, seed)?;
-            drop(loader);
+            let oracle = load(DocumentLoader::new(session), seed)?;
             let next = NextNodeId::new(IDS);
             let graph = |session| DocumentGraph::new(session, NodeIds::new(next.clone(), 0));
             let graphs = [open(), open()].map(|session| documents(session).map(graph));
@@ -84,9 +75,9 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
     }
 }
 
-/// Loads some rows, and builds the index after them.
-fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<(), String> {
-    let mut random = Random::seed_from_u64(seed);
+/// Loads some rows, and builds the index after them; returns the oracle with the same rows.
+fn load(mut graph: impl GraphLoad, seed: u64) -> Result<Oracle, String> {
+    let (mut oracle, mut random) = (Oracle::default(), Random::seed_from_u64(seed));
     for id in 1..IDS {
         let data = payload(&mut random);
         let node = Node { id, node_type: NODE_TYPE, version: 1, time: 7, data: &data };
@@ -110,7 +101,8 @@ fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<()
     let wrong = |error: EngineError| format!("seed {seed}, load: {error}");
     block_on(graph.load_staged()).map_err(wrong)?;
     graph.clear_staged();
-    build(graph).map_err(wrong)
+    build(&mut graph).map_err(wrong)?;
+    Ok(oracle)
 }
 
 /// Builds the index in small steps.

@@ -1,4 +1,4 @@
-//! The functions that `api.lua` calls, in the order of its `rumba_interface`.
+//! The functions that `api.lua` calls. Those that only differ in the method that they call are made by macros.
 //!
 //! They are called through FFI, which LuaJIT compiles into the script's own traces. Each receives pointers that api.lua
 //! got from another of them. Scripts do not make up pointers, because a script is as trusted as the user who runs it.
@@ -72,21 +72,34 @@ unsafe extern "C" fn let_go(client: *const Handles, connection: *mut Connection)
     is_closed
 }
 
-unsafe extern "C" fn disconnect(connection: *mut Connection) {
-    unsafe { &mut *connection }.disconnect();
+/// Functions of a connection, each named after its method of `Connection`.
+macro_rules! calls {
+    ($($name:ident $(-> $answer:ty)?,)*) => {
+        $(unsafe extern "C" fn $name(connection: *mut Connection) $(-> $answer)? {
+            unsafe { &mut *connection }.$name()
+        })*
+    };
 }
 
-unsafe extern "C" fn reconnect(connection: *mut Connection) -> Outcome {
-    unsafe { &mut *connection }.reconnect()
+calls! {
+    disconnect,
+    reconnect -> Outcome,
+    fail_again,
+    forget_rows,
+    bulk_end -> Outcome,
+    load_end -> Outcome,
 }
 
-unsafe extern "C" fn fail_again(connection: *mut Connection) {
-    unsafe { &mut *connection }.fail_again();
+/// Functions of a connection that take a text, each named after its method of `Connection`.
+macro_rules! calls_with_text {
+    ($($name:ident,)*) => {
+        $(unsafe extern "C" fn $name(connection: *mut Connection, text: *const u8, length: usize) -> Outcome {
+            unsafe { (*connection).$name(from_raw_parts(text, length)) }
+        })*
+    };
 }
 
-unsafe extern "C" fn query(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {
-    unsafe { (*connection).query(from_raw_parts(sql, length)) }
-}
+calls_with_text! { query, bulk_begin, bulk_add, load_text, load_string, }
 
 unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length: usize) -> *mut BoundStatement {
     unsafe { (*connection).prepare(from_raw_parts(sql, length)) }
@@ -129,24 +142,8 @@ unsafe extern "C" fn row(connection: *mut Connection, room: *mut RowRoom) -> u32
     unsafe { (*connection).fetch(room) }
 }
 
-unsafe extern "C" fn forget_rows(connection: *mut Connection) {
-    unsafe { &mut *connection }.forget_rows();
-}
-
-unsafe extern "C" fn bulk_begin(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {
-    unsafe { (*connection).bulk_begin(from_raw_parts(sql, length)) }
-}
-
-unsafe extern "C" fn bulk_add(connection: *mut Connection, row: *const u8, length: usize) -> Outcome {
-    unsafe { (*connection).bulk_add(from_raw_parts(row, length)) }
-}
-
 unsafe extern "C" fn bulk_add_numbers(connection: *mut Connection, a: i64, b: i64) -> Outcome {
     unsafe { &mut *connection }.bulk_add_numbers([a, b])
-}
-
-unsafe extern "C" fn bulk_end(connection: *mut Connection) -> Outcome {
-    unsafe { &mut *connection }.bulk_end()
 }
 
 unsafe extern "C" fn load_begin(
@@ -161,18 +158,6 @@ unsafe extern "C" fn load_begin(
 
 unsafe extern "C" fn load_int(connection: *mut Connection, value: i64) -> Outcome {
     unsafe { (*connection).load_int(value) }
-}
-
-unsafe extern "C" fn load_text(connection: *mut Connection, text: *const u8, length: usize) -> Outcome {
-    unsafe { (*connection).load_text(from_raw_parts(text, length)) }
-}
-
-unsafe extern "C" fn load_string(connection: *mut Connection, format: *const u8, length: usize) -> Outcome {
-    unsafe { (*connection).load_string(from_raw_parts(format, length)) }
-}
-
-unsafe extern "C" fn load_end(connection: *mut Connection) -> Outcome {
-    unsafe { &mut *connection }.load_end()
 }
 
 unsafe extern "C" fn more_events(client: *const Handles) -> bool {
