@@ -26,7 +26,7 @@ impl Partition {
         self.0.get().copied().unwrap_or(HostShare::ALL)
     }
 
-    /// The next number of this host by a counter of its own.
+    /// The next number of this host, by its counter.
     #[inline]
     pub fn next(&self, counter: &Padded) -> u64 {
         self.share().nth(counter.0.fetch_add(1, Relaxed))
