@@ -287,7 +287,7 @@ mod tests {
     /// Guards against a late error: a dialect without statements was once noticed only after the server had started.
     #[test]
     fn every_dialect_that_is_said_to_be_served_has_statements() {
-        for family in crate::FAMILIES {
+        for family in rumba_workload_kit::FAMILIES {
             if let rumba_engine_api::engine::Family::Sql(dialect) = family {
                 assert!(text(*dialect).is_ok(), "{dialect}");
             }
