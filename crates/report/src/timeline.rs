@@ -83,10 +83,7 @@ fn await_ms(interval: &Interval) -> Metric {
     let spent = &interval.spent;
     let requests = spent.device_reads.plus(&spent.device_writes);
     let request_ms = spent.device_read_s.plus(&spent.device_write_s).map(|seconds| seconds * 1e3);
-    match requests.value() {
-        Some(requests) => request_ms.per(requests, "device reads or writes"),
-        None => requests,
-    }
+    request_ms.over(&requests, "device reads or writes")
 }
 
 /// The share of time in which the device had a request in flight. The kernel's clock for it is coarse, so an interval

@@ -49,8 +49,5 @@ fn at_least(charged_s: f64, host_s: f64) -> Metric {
 
 /// CPU seconds that the host spent for a trial without charging any of its processes.
 pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
-    match spent.cpu_s.value() {
-        Some(charged) => host_cpu_s(spent).map(|host| host - charged),
-        None => spent.cpu_s.clone(),
-    }
+    spent.cpu_s.map(|charged| -charged).plus(&host_cpu_s(spent))
 }

@@ -77,6 +77,11 @@ impl Metric {
     pub fn per(&self, divisor: f64, divisor_name: &str) -> Self {
         if divisor > 0.0 { self.map(|value| value / divisor) } else { Metric::absent(format!("no {divisor_name}")) }
     }
+
+    /// The same for a divisor that may be absent, whose reason then comes first.
+    pub fn over(&self, divisor: &Metric, divisor_name: &str) -> Self {
+        divisor.value().map_or_else(|| divisor.clone(), |divisor| self.per(divisor, divisor_name))
+    }
 }
 
 impl From<f64> for Metric {

@@ -115,10 +115,7 @@ impl Prices {
     /// CPU, device requests and wear cost as much for an operation at any rate. Memory and storage cost by time, so an
     /// operation's share of them falls as the rate rises.
     fn per_million(&self, usage: &Usage, rate: &Metric) -> Metric {
-        let hours = match rate {
-            Metric::Value(rate) => Metric::Value(1e6 / 3600.0).per(*rate, "operations"),
-            absent => absent.clone(),
-        };
+        let hours = Metric::Value(1e6 / 3600.0).over(rate, "operations");
         let wear_per_tb = if self.drive_tb_written > 0.0 { self.drive / self.drive_tb_written } else { 0.0 };
         // A million operations of 1 µs each take a second.
         let by_use = [
@@ -140,12 +137,8 @@ impl Prices {
     }
 
     fn drive_life_years(&self, usage: &Usage, rate: &Metric) -> Metric {
-        match usage.wkb_per_op.map(|kb| kb * 1024.0).times(rate) {
-            Metric::Value(bytes) => {
-                Metric::Value(self.drive_tb_written * 1e12 / 3600.0 / HOURS_OF_YEAR).per(bytes, "bytes written")
-            }
-            absent => absent,
-        }
+        let written_per_s = usage.wkb_per_op.map(|kb| kb * 1024.0).times(rate);
+        Metric::Value(self.drive_tb_written * 1e12 / 3600.0 / HOURS_OF_YEAR).over(&written_per_s, "bytes written")
     }
 }
 

@@ -19,10 +19,7 @@ pub type Charged = Vec<(String, Metric)>;
 pub fn charged_load(record: &Record) -> Charged {
     let phases = loaded(record);
     let over = |cost: fn(&Spent) -> Metric, scale: f64, per: fn(&PhaseRecord) -> Metric, what: &str| match &phases {
-        Ok((load, settle)) => match per(load) {
-            Metric::Value(amount) => total(&[load, settle], cost).map(|spent| spent * scale).per(amount, what),
-            absent => absent,
-        },
+        Ok((load, settle)) => total(&[load, settle], cost).map(|spent| spent * scale).over(&per(load), what),
         Err(reason) => Metric::absent(*reason),
     };
     let rows = |load: &PhaseRecord| Metric::from(load.ops as f64);
@@ -264,10 +261,8 @@ fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Met
 /// The drain's percentage of all resources spent, including the drain.
 fn drain_percent(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
     let of_drain = cost(&drain.spent);
-    match total(working, cost).plus(&of_drain) {
-        Metric::Value(all) => of_drain.map(|spent| 100.0 * spent).per(all, "work in warmup, loops and drain"),
-        absent => absent,
-    }
+    let all = total(working, cost).plus(&of_drain);
+    of_drain.map(|spent| 100.0 * spent).over(&all, "work in warmup, loops and drain")
 }
 
 fn operations(phases: &[&PhaseRecord]) -> f64 {

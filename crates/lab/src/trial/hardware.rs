@@ -65,10 +65,7 @@ pub(super) fn add(metrics: &mut Metrics, spent: Result<HardwareSpent, String>, o
     let per_op = |events: &Metric| events.per(ops as f64, "operations in this phase");
     let of = |events: &EventsSpent| {
         let EventsSpent { instructions, cycles, llc_misses, dtlb_misses } = events;
-        let ipc = match cycles.value() {
-            Some(cycles) => instructions.per(cycles, "cycles"),
-            None => cycles.clone(),
-        };
+        let ipc = instructions.over(cycles, "cycles");
         [per_op(instructions), per_op(cycles), ipc, per_op(llc_misses), per_op(dtlb_misses)]
     };
     let [server, client, kernel] = [&spent.server, &spent.client, &spent.kernel].map(of);

@@ -22,6 +22,8 @@ pub fn metrics(
     let ops = ops as f64;
     let per_op = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(ops, "operations in this phase");
     let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
+    let await_ms =
+        |seconds: &Metric, requests: &Metric, name| seconds.map(|seconds| seconds * 1e3).over(requests, name);
     let requests = spent.device_reads.plus(&spent.device_writes);
     let request_s = spent.device_read_s.plus(&spent.device_write_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
@@ -63,15 +65,9 @@ pub fn metrics(
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         stolen_cpu_percent: per_s(&spent.steal_s, online_cpus() / 100.0),
         others_cpu_percent: per_s(&spent.others_cpu_s, online_cpus() / 100.0),
-        space_amp: match logical_bytes.value() {
-            Some(logical) => data_bytes.per(logical, "logical bytes"),
-            None => logical_bytes.clone(),
-        },
+        space_amp: data_bytes.over(&logical_bytes, "logical bytes"),
         write_amp: if phase == PhaseKind::Load {
-            match logical_bytes.value() {
-                Some(logical) => spent.device_write_bytes.per(logical, "logical bytes"),
-                None => logical_bytes.clone(),
-            }
+            spent.device_write_bytes.over(&logical_bytes, "logical bytes")
         } else {
             Metric::absent("defined for the load, where the logical bytes are known")
         },
@@ -83,14 +79,6 @@ pub fn metrics(
         client_rss_bytes: spent.client_rss_bytes.clone(),
         // The caller sets the others: from its counts, the limits, the size at the start and the hardware counters.
         ..Metrics::default()
-    }
-}
-
-/// Mean milliseconds per request.
-fn await_ms(seconds: &Metric, requests: &Metric, name: &str) -> Metric {
-    match requests.value() {
-        Some(requests) => seconds.map(|seconds| seconds * 1e3).per(requests, name),
-        None => requests.clone(),
     }
 }
 
