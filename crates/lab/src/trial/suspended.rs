@@ -94,50 +94,12 @@ pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
         start_s,
         seconds: piece.seconds(),
         phase,
-        ops: 0,
-        errors: 0,
-        retries: 0,
-        statements: None,
-        counts: Default::default(),
-        counted: Default::default(),
         p50_ms: unknown(),
         p99_ms: unknown(),
         max_ms: unknown(),
         suspended_s: piece.suspended_s,
-        active_clients: None,
-        spent: unmetered(),
-    }
-}
-
-fn unmetered() -> Spent {
-    let unknown = || Metric::absent(NO_USER_RAN);
-    Spent {
-        device_reads: unknown(),
-        device_writes: unknown(),
-        device_submitted: unknown(),
-        device_read_bytes: unknown(),
-        device_write_bytes: unknown(),
-        device_discard_bytes: unknown(),
-        device_read_s: unknown(),
-        device_write_s: unknown(),
-        device_queue_s: unknown(),
-        device_busy_s: unknown(),
-        process_read_bytes: unknown(),
-        process_write_bytes: unknown(),
-        client_cpu_s: unknown(),
-        background_cpu_s: unknown(),
-        client_run_delay_s: unknown(),
-        harness_cpu_s: unknown(),
-        server_cpu_s: unknown(),
-        cpu_s: unknown(),
-        host_cpu_s: unknown(),
-        steal_s: unknown(),
-        others_cpu_s: unknown(),
-        ctx_switches: unknown(),
-        server_ctx_switches: unknown(),
-        host_ctx_switches: unknown(),
-        rss_bytes: unknown(),
-        client_rss_bytes: unknown(),
+        spent: Spent::absent(NO_USER_RAN),
+        ..Interval::default()
     }
 }
 
