@@ -21,6 +21,7 @@ pub struct Gauges {
 }
 
 /// The trial in progress.
+#[derive(Default)]
 struct Trial {
     number: u32,
     engine: String,
@@ -122,13 +123,7 @@ impl Trial {
             engine: plan.engine.name.clone(),
             clients: plan.clients,
             repeat: plan.repeat,
-            phase: PhaseKind::Provision,
-            ops: 0,
-            errors: 0,
-            written_bytes: Total::default(),
-            read_bytes: Total::default(),
-            cpu_s: Total::default(),
-            last: None,
+            ..Self::default()
         }
     }
 

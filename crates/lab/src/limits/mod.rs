@@ -138,7 +138,7 @@ pub fn slower_than_requested(storage: &StorageLimit, measured: &[CalibrationPoin
 }
 
 /// Limits that are enforced for one trial. Dropping it undoes everything.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Enforcement {
     // The fields are in the order of undoing: nothing can be set on a removed device, and processes in the groups keep
     // the volume busy.
@@ -171,17 +171,7 @@ impl Enforcement {
         ledger: &ResourceRegistry,
         process: Option<Process>,
     ) -> Result<Self, LimitError> {
-        let mut enforcement = Self {
-            share: None,
-            groups: Vec::new(),
-            scope: None,
-            volume: None,
-            throttle: None,
-            storage: limits.storage.clone(),
-            memory_bytes: None,
-            when_lifted: None,
-            enforced: Vec::new(),
-        };
+        let mut enforcement = Self { storage: limits.storage.clone(), ..Self::default() };
         if needs_means(limits) {
             let means = Means::gather(volume)?;
             means.check(limits)?;

@@ -53,21 +53,17 @@ fn conflicts(span: &Span) -> BTreeMap<String, u64> {
 fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Interval {
     let responses = stats::percentiles(&stats::all_responses(counts));
     Interval {
-        start_s: 0.0,
-        seconds: 0.0,
         phase,
         ops: ops(phase, infos, counts),
         errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
         retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
         statements: StatementTotals::counted(counts.statements()),
         counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_string(), kind.count)).collect(),
-        counted: BTreeMap::new(),
         p50_ms: responses.p50_ms,
         p99_ms: responses.p99_ms,
         max_ms: responses.max_ms,
-        suspended_s: 0.0,
-        active_clients: None,
         spent,
+        ..Interval::default()
     }
 }
 
@@ -412,11 +408,8 @@ impl Trial<'_> {
             metrics,
             spent,
             debt_start: span.debt_start.clone(),
-            debt_end: Vec::new(),
-            counters: Vec::new(),
             checks,
-            promises: Vec::new(),
-            recovery: None,
+            ..PhaseRecord::default()
         }
     }
 }
