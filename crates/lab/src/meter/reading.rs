@@ -42,7 +42,8 @@ impl Reading {
         let client_cpu_s = seconds(self.cpu.client_ns, earlier.cpu.client_ns);
         let background_cpu_s = seconds(self.cpu.background_ns, earlier.cpu.background_ns);
         let own_cpu_s = client_cpu_s.plus(&background_cpu_s);
-        let server_cpu_s = self.server_cpu_s_since(earlier);
+        let server_cpu_s = self.apart_s_since(earlier, |apart| &apart.cpu_ns, EMBEDDED);
+        let no_answers = "the engine is embedded: its clients receive no answers";
         Spent {
             device_reads: device(|device| device.reads),
             device_writes: device(|device| device.writes),
@@ -60,7 +61,7 @@ impl Reading {
             client_cpu_s,
             background_cpu_s,
             server_cpu_s,
-            client_run_delay_s: self.client_run_delay_s_since(earlier),
+            client_run_delay_s: self.apart_s_since(earlier, |apart| &apart.client_run_delay_ns, no_answers),
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             steal_s: self.steal_s_since(earlier),
             others_cpu_s: Metric::absent("counted over whole phases alone"),
@@ -91,19 +92,11 @@ impl Reading {
         self
     }
 
-    fn client_run_delay_s_since(&self, earlier: &Reading) -> Metric {
+    /// Seconds by a counter of a server; absent for an embedded engine, with this reason.
+    fn apart_s_since(&self, earlier: &Reading, ns: fn(&Apart) -> &Known<u64>, embedded: &str) -> Metric {
         match (&self.apart, &earlier.apart) {
-            (Some(later), Some(earlier)) => {
-                grown(&later.client_run_delay_ns, &earlier.client_run_delay_ns, |ns| *ns).map(|ns| ns / 1e9)
-            }
-            _ => Metric::absent("the engine is embedded: its clients receive no answers"),
-        }
-    }
-
-    fn server_cpu_s_since(&self, earlier: &Reading) -> Metric {
-        match (&self.apart, &earlier.apart) {
-            (Some(later), Some(earlier)) => grown(&later.cpu_ns, &earlier.cpu_ns, |ns| *ns).map(|ns| ns / 1e9),
-            _ => Metric::absent(EMBEDDED),
+            (Some(later), Some(earlier)) => grown(ns(later), ns(earlier), |ns| *ns).map(|ns| ns / 1e9),
+            _ => Metric::absent(embedded),
         }
     }
 
