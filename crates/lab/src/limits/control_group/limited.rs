@@ -5,16 +5,17 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rumba_results::metric::Metric;
 
-use super::owned::{self, ControlGroup};
+use super::owned;
 use super::tree::{self, Version};
 use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
-use crate::provision::{Owner, ResourceRegistry};
+use crate::provision::{Doing, Owner, ProvisionError, Registration, ResourceRegistry};
 
 /// Memory figures of a control group.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +51,14 @@ pub struct MemoryPressure {
 /// A group for a trial's processes and their descendants. It is removed when dropped.
 #[derive(Debug)]
 pub struct Group {
-    group: ControlGroup,
+    path: PathBuf,
     version: Version,
+    registration: Registration,
+    removed: bool,
 }
 
 impl Group {
-    /// Makes a group with these controllers.
+    /// Makes a group with these controllers below an existing one, under a name that only this process uses.
     ///
     /// # Errors
     /// When the group cannot be listed or made, or a controller cannot be enabled for it.
@@ -66,15 +69,23 @@ impl Group {
         owner: &Owner,
         ledger: &ResourceRegistry,
     ) -> Result<Self, LimitError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         if version == Version::Two {
             hand_down(parent, controllers)?;
         }
-        Ok(Self { group: ControlGroup::create(parent, owner, ledger)?, version })
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{}{number}", owned::prefix(owner)));
+        let mut registration = ledger.register(&owned::KIND, &path, owner)?;
+        if let Err(error) = fs::create_dir(&path).doing("make the control group", &path) {
+            registration.strike()?;
+            return Err(error.into());
+        }
+        Ok(Self { path, version, registration, removed: false })
     }
 
     /// Its directory.
     pub fn path(&self) -> &Path {
-        &self.group.path
+        &self.path
     }
 
     /// Limits its memory. Swap is limited too where the kernel accounts for it. Returns how, for the conditions.
@@ -181,7 +192,23 @@ impl Group {
             // still being written, which is harmless.
             let _ = fs::write(self.path().join("memory.force_empty"), "0");
         }
-        Ok(self.group.remove_once()?)
+        Ok(self.remove_once()?)
+    }
+
+    fn remove_once(&mut self) -> Result<(), ProvisionError> {
+        if self.removed {
+            return Ok(());
+        }
+        self.removed = true;
+        owned::remove(&self.path)?;
+        self.registration.strike()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A resource that cannot be removed stays in the ledger for the next `leftovers`.
+        let _ = self.remove_once();
     }
 }
 

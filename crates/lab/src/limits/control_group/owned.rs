@@ -1,10 +1,9 @@
-//! Control groups that this process makes for the processes of a trial.
+//! Control groups by their names and paths: whose they are, and how they are removed.
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::provision::{Doing, Kind, Owner, ProvisionError, Registration, ResourceRegistry};
+use crate::provision::{Doing, Kind, Owner, ProvisionError};
 
 /// How long killed processes may take to leave their group.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,55 +24,8 @@ const CGROUP2: u64 = 0x6367_7270;
 pub const KIND: Kind =
     Kind { name: "control-group", words: "control group", is_owned: |path, owner| Ok(is_owned(path, owner)), clean };
 
-/// A control group that this process has made. It is removed when dropped.
-#[derive(Debug)]
-pub struct ControlGroup {
-    /// Its directory.
-    pub path: PathBuf,
-    registration: Registration,
-    removed: bool,
-}
-
-impl ControlGroup {
-    /// Makes a group below an existing one, under a name that only this process uses.
-    ///
-    /// # Errors
-    /// When the group cannot be listed or made.
-    pub fn create(parent: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("{}{number}", prefix(owner)));
-        let mut registration = ledger.register(&KIND, &path, owner)?;
-        if let Err(error) = fs::create_dir(&path) {
-            registration.strike()?;
-            return Err(error).doing("make the control group", &path);
-        }
-        Ok(Self { path, registration, removed: false })
-    }
-
-    /// Ends its processes and removes the group, unless that was done.
-    ///
-    /// # Errors
-    /// A resource that could not be undone; `rumba doctor --clean` finds it later.
-    pub fn remove_once(&mut self) -> Result<(), ProvisionError> {
-        if self.removed {
-            return Ok(());
-        }
-        self.removed = true;
-        remove(&self.path)?;
-        self.registration.strike()
-    }
-}
-
-impl Drop for ControlGroup {
-    fn drop(&mut self) {
-        // A resource that cannot be removed stays in the ledger for the next `leftovers`.
-        let _ = self.remove_once();
-    }
-}
-
 /// The prefix of an owner's group names: no other process has its pid and start time.
-fn prefix(owner: &Owner) -> String {
+pub fn prefix(owner: &Owner) -> String {
     format!("rumba-{}-{}-", owner.process.pid, owner.process.start_ticks)
 }
 
@@ -101,7 +53,10 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 }
 
 /// Ends the processes of a group and removes it.
-fn remove(path: &Path) -> Result<(), ProvisionError> {
+///
+/// # Errors
+/// When a process does not end, or the group cannot be removed.
+pub fn remove(path: &Path) -> Result<(), ProvisionError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         // Repeat this, because a process whose parent was killed during a fork enters its group a moment later.
