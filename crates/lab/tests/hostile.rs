@@ -127,7 +127,7 @@ fn root_writes_nothing_into_a_volume_prepared_by_another_user() {
         let volume = shared.join("001-rocksdb-c1-r1.storage");
         yard.outsider_leaves_volume(&volume);
         let refusals = [
-            VolumeDir::check(&volume).unwrap_err(),
+            DataDir::check(&volume).unwrap_err(),
             VolumeDir::create(&volume, &owner(), &yard.ledger).unwrap_err(),
             DataDir::create(&volume, &owner(), &yard.ledger).unwrap_err(),
         ];
@@ -149,9 +149,8 @@ fn foreign_marker_in_roots_own_directory_is_refused() {
     let base = yard.directory("base", 0o755);
     let volume = yard.directory("base/001-x-c1-r1.storage", 0o777);
     yard.outsider_writes(&volume.join(".rumba"), &marker(&volume, &[&volume]));
-    assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume, "mode 0777");
+    assert_refused(&DataDir::check(&volume).unwrap_err(), &volume, "mode 0777");
     fs::set_permissions(&volume, Permissions::from_mode(0o755)).unwrap();
-    assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume.join(".rumba"), "12345");
     assert_refused(&DataDir::check(&volume).unwrap_err(), &volume.join(".rumba"), "12345");
     assert!(base.is_dir());
     yard.assert_unharmed();

@@ -28,7 +28,7 @@ pub use evict::evict;
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir, delay_requests};
 
-use crate::provision::{Kind, Owner, ResourceRegistry};
+use crate::provision::{DataDir, Kind, Owner, ResourceRegistry};
 use crate::registry::Process;
 use control_group::{Group, Scope};
 use error::refused;
@@ -194,7 +194,7 @@ impl Enforcement {
         path: &Path,
         (owner, ledger, process): (&Owner, &ResourceRegistry, Option<Process>),
     ) -> Result<(), LimitError> {
-        VolumeDir::check(path)?;
+        DataDir::check(path)?;
         // `check` has refused a host without mkfs.
         let mkfs = means.mkfs.as_deref().unwrap_or(Path::new("mkfs.ext4"));
         let volume = Volume::create(path, storage, mkfs, owner, ledger, process)?;

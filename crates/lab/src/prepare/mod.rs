@@ -95,7 +95,7 @@ impl Validated {
     pub fn check(&self, trials: &[TrialPlan], registry: &Registry) -> Result<(), Refusal> {
         for trial in trials {
             provision::DataDir::check(&self.data_base.join(plan::directory(trial)))?;
-            limits::VolumeDir::check(&self.data_base.join(plan::volume_name(trial)))?;
+            provision::DataDir::check(&self.data_base.join(plan::volume_name(trial)))?;
         }
         room::check(&self.experiment, trials, &self.data_base, registry)
     }

@@ -1,5 +1,6 @@
 //! A managed data directory.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::checked_dir::{CheckedDir, PASSABLE, remove_empty};
@@ -55,27 +56,10 @@ impl DataDir {
     /// [`ProvisionError::Foreign`] when it has contents that rumba did not make, [`ProvisionError::Untrusted`] when
     /// another user could change them, [`ProvisionError::InUse`] when its owner lives; other errors name their remedy.
     pub fn create(path: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
-        let (path, made) = make(path)?;
-        Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
-    }
-
-    fn take(
-        path: &Path,
-        owner: &Owner,
-        ledger: &ResourceRegistry,
-        mut made: Vec<PathBuf>,
-    ) -> Result<Self, ProvisionError> {
-        let (dir, _lock) = lock(path)?;
-        if let Some(leftover) = may_take(&dir)? {
-            stray_processes::end(&stray_processes::mark(path, &leftover.owner), path)?;
-            remove_data(&dir)?;
-            made = leftover.made;
-        }
-        // Register before writing the marker. A kill in between leaves an entry without a directory, which is harmless,
-        // and never the reverse.
-        let registration = ledger.register(&KIND, path, owner)?;
-        let marker = OwnerTag::new(path.to_owned(), owner.clone(), made);
-        marker.write()?;
+        let (dir, _lock, marker, registration) = take(path, &KIND, owner, ledger, |dir, leftover| {
+            stray_processes::end(&stray_processes::mark(dir.path(), &leftover.owner), dir.path())?;
+            remove_data(dir)
+        })?;
         // From here on, dropping the value undoes it.
         let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
         dir.make_dir(ENGINE, PASSABLE)?;
@@ -216,9 +200,34 @@ fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     Ok(OwnerTag::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
 }
 
+/// Makes a managed directory, takes an empty one, or clears and takes one whose owner has ended. Returns it and its
+/// lock, its marker, and its entry in the ledger.
+pub fn take(
+    path: &Path,
+    kind: &Kind,
+    owner: &Owner,
+    ledger: &ResourceRegistry,
+    clear: impl Fn(&CheckedDir, &OwnerTag) -> Result<(), ProvisionError>,
+) -> Result<(CheckedDir, File, OwnerTag, Registration), ProvisionError> {
+    let (path, made) = make(path)?;
+    let take = || -> Result<_, ProvisionError> {
+        let (dir, lock) = lock(&path)?;
+        let leftover = may_take(&dir)?;
+        leftover.as_ref().map_or(Ok(()), |leftover| clear(&dir, leftover))?;
+        // Register before writing the marker. A kill in between leaves an entry without a directory, which is harmless,
+        // and never the reverse.
+        let registration = ledger.register(kind, &path, owner)?;
+        let made = leftover.map_or_else(|| made.clone(), |leftover| leftover.made);
+        let marker = OwnerTag::new(path.clone(), owner.clone(), made);
+        marker.write()?;
+        Ok((dir, lock, marker, registration))
+    };
+    take().inspect_err(|_| remove_empty(&made))
+}
+
 /// Makes the directory and missing ones above it. Returns its path without links, and those that were made, innermost
 /// first.
-pub fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
+fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
     let (dir, mut made) = CheckedDir::make(path, PASSABLE)?;
     if made.len() == 1 {
         made.extend(made_for_neighbours(dir.path()));
@@ -238,7 +247,7 @@ fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Refuses a directory that may not be taken; returns the marker of a leftover.
-pub fn may_take(dir: &CheckedDir) -> Result<Option<OwnerTag>, ProvisionError> {
+fn may_take(dir: &CheckedDir) -> Result<Option<OwnerTag>, ProvisionError> {
     let marker = OwnerTag::read(dir)?;
     match &marker {
         Some(leftover) => refuse_unless_leftover(dir.path(), leftover)?,
@@ -248,7 +257,7 @@ pub fn may_take(dir: &CheckedDir) -> Result<Option<OwnerTag>, ProvisionError> {
 }
 
 /// A directory that existed a moment ago, with other processes locked out.
-pub fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> {
+pub fn lock(path: &Path) -> Result<(CheckedDir, File), ProvisionError> {
     CheckedDir::lock(path)?.ok_or_else(|| ProvisionError::NotADirectory { path: path.to_owned() })
 }
 

@@ -29,7 +29,7 @@ use std::path::Path;
 use rumba_engine_api::printable::fits_on_a_line;
 
 pub(crate) use checked_dir::{CheckedDir, PASSABLE, remove_empty};
-pub(crate) use data_dir::{lock, make, may_take};
+pub(crate) use data_dir::{lock, take};
 pub(crate) use error::Doing;
 pub(crate) use marker::{NAME as MARKER, OwnerTag};
 pub(crate) use trust::Objection;

@@ -24,8 +24,8 @@ use super::loop_device::{self, LoopDevice};
 use crate::host::mounts;
 use crate::limits::control_group;
 use crate::provision::{
-    CheckedDir, DataDir, Doing, Kind, MARKER, Objection, Owner, OwnerTag, PASSABLE, ProvisionError, Registration,
-    ResourceRegistry, lock, make, may_take, remove_empty,
+    CheckedDir, Doing, Kind, MARKER, Objection, Owner, OwnerTag, PASSABLE, ProvisionError, Registration,
+    ResourceRegistry, lock, remove_empty, take,
 };
 
 /// A separate filesystem, as the ledger lists it: mounts, loop device, throttles, file.
@@ -108,39 +108,15 @@ pub struct VolumeDir {
 }
 
 impl VolumeDir {
-    /// Refuses a path that [`VolumeDir::create`] would refuse, and changes nothing.
-    ///
-    /// # Errors
-    /// As [`VolumeDir::create`].
-    pub fn check(path: &Path) -> Result<(), ProvisionError> {
-        DataDir::check(path)
-    }
-
     /// Makes the directory. A volume whose owner has ended is removed first.
     ///
     /// # Errors
-    /// As [`DataDir::create`].
+    /// As [`DataDir::create`](crate::provision::DataDir::create).
     pub fn create(path: &Path, owner: &Owner, ledger: &ResourceRegistry) -> Result<Self, ProvisionError> {
-        let (path, made) = make(path)?;
-        Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
-    }
-
-    fn take(
-        path: &Path,
-        owner: &Owner,
-        ledger: &ResourceRegistry,
-        mut made: Vec<PathBuf>,
-    ) -> Result<Self, ProvisionError> {
-        let (dir, _lock) = lock(path)?;
-        let layout = Layout::of(path);
-        if let Some(leftover) = may_take(&dir)? {
-            undo(&layout, &dir)?;
-            made = leftover.made;
-        }
-        let registration = ledger.register(&KIND, path, owner)?;
-        OwnerTag::new(path.to_owned(), owner.clone(), made).write()?;
+        let (dir, _lock, _, registration) =
+            take(path, &KIND, owner, ledger, |dir, _| undo(&Layout::of(dir.path()), dir))?;
         // From here on, dropping the value undoes the volume.
-        let volume = Self { layout, registration, removed: false };
+        let volume = Self { layout: Layout::of(dir.path()), registration, removed: false };
         dir.make_dir(BACKING, PASSABLE)?;
         dir.make_dir(MOUNTED, PASSABLE)?;
         Ok(volume)
