@@ -433,8 +433,12 @@ impl Summary {
 
     /// One engine compared with another at the same number of clients.
     pub fn relative(&self, baseline: &str, engine: &str, clients: u32) -> Option<&RelativeRow> {
-        let against = self.relative.iter().find(|relative| relative.baseline == baseline)?;
-        against.rows.iter().find(|row| row.engine == engine && row.clients == clients)
+        self.relative_to(baseline).iter().find(|row| row.engine == engine && row.clients == clients)
+    }
+
+    /// The engines compared with a baseline; empty if nothing is compared with it.
+    pub fn relative_to(&self, baseline: &str) -> &[RelativeRow] {
+        self.relative.iter().find(|relative| relative.baseline == baseline).map_or(&[], |relative| &relative.rows[..])
     }
 
     /// The numbers of clients of all rows that have this row's load, ascending. There are several if their loops

@@ -29,6 +29,11 @@ impl Warning {
         kind(&self.code).map_or(Rank::Unsure, |kind| kind.rank)
     }
 
+    /// Its place among other warnings, the worst first; within a rank, a code that is not in [`WARNINGS`] comes last.
+    pub fn order(&self) -> (Rank, usize) {
+        (self.rank(), WARNINGS.iter().position(|kind| kind.code == self.code).unwrap_or(WARNINGS.len()))
+    }
+
     /// The metrics that it undermines, by their stable names, the most important first; empty when it undermines all
     /// equally. Rates are listed by the name of their rule ([`rumba_engine_api::rate`]).
     pub fn undermines(&self) -> &'static [&'static str] {

@@ -36,9 +36,7 @@ fn open(results: &Results) -> Vec<String> {
         return undecided(named);
     }
     let summary = rumba_statistics::summarise(results);
-    let baseline = summary.default_baseline();
-    let relative = summary.relative.iter().find(|relative| Some(relative.baseline.as_str()) == baseline);
-    let rows = relative.into_iter().flat_map(|relative| &relative.rows);
+    let rows = summary.default_baseline().into_iter().flat_map(|baseline| summary.relative_to(baseline));
     undecided(rows.flat_map(|row| row.metrics.iter().map(|ratio| (row.engine.as_str(), ratio))))
 }
 

@@ -92,9 +92,8 @@ impl<'a> Against<'a> {
     pub fn of(summary: &'a Summary) -> Option<Self> {
         let baseline = summary.default_baseline()?;
         let clients = clients_that_most_finished(summary)?;
-        let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
         let (mut headlines, mut judged, mut not_ranked) = (Vec::new(), Vec::new(), None);
-        for against in relative.rows.iter().filter(|row| row.clients == clients) {
+        for against in summary.relative_to(baseline).iter().filter(|row| row.clients == clients) {
             let Some(row) = summary.row(&against.engine, clients).filter(|row| !row.keeps_nothing()) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
             let is_sound = against.unsound.is_none();

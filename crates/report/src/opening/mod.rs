@@ -11,7 +11,7 @@ use rumba_results::metric::Metric;
 use rumba_results::record::{Status, TrialPart, TrialPlan};
 use rumba_results::results::{Results, Trial};
 use rumba_results::search::{Search, Searched};
-use rumba_results::warning::{Rank, WARNINGS, Warning};
+use rumba_results::warning::{Rank, Warning};
 use serde::Serialize;
 
 use crate::format::{counted, percent, significant};
@@ -159,9 +159,8 @@ fn careful(results: &Results, summary: &Summary) -> String {
 fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warning, Option<&'a str>)>, usize) {
     let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.about.engine.as_str())));
     let all = results.warnings.iter().map(|warning| (warning, None)).chain(named);
-    let place = |code: &str| WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len());
     let mut worth: Vec<_> = all.filter(|(warning, _)| warning.rank() < Rank::Note).collect();
-    worth.sort_by_key(|(warning, _)| (warning.rank(), place(&warning.code)));
+    worth.sort_by_key(|(warning, _)| warning.order());
     let worst = worth.first().copied();
     worth.dedup_by(|a, b| a.0.code == b.0.code);
     (worst, worth.len())

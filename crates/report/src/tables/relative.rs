@@ -92,22 +92,19 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
 
 /// Whether some verdict against the baseline holds for this load only.
 fn is_of_one_load(summary: &Summary, baseline: &str) -> bool {
-    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
-    let mut ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
+    let mut ratios = summary.relative_to(baseline).iter().flat_map(|row| &row.metrics);
     ratios.any(|ratio| ratio.scope == Scope::ThisLoad && is_decided(ratio.change))
 }
 
 /// Whether some engine has a verdict on it against the baseline.
 fn is_judged(summary: &Summary, baseline: &str, source: &Source) -> bool {
-    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
     let name = source.ratio_name();
-    against.flat_map(|relative| &relative.rows).any(|row| row.metric(&name).is_some())
+    summary.relative_to(baseline).iter().any(|row| row.metric(&name).is_some())
 }
 
 /// Whether a metric has its own verdict for some engine.
 fn is_headline(summary: &Summary, baseline: &str, metric: &str) -> bool {
-    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
-    let mut rows = against.flat_map(|relative| &relative.rows);
+    let mut rows = summary.relative_to(baseline).iter();
     rows.any(|row| row.metric(metric).is_some_and(|ratio| ratio.headline))
 }
 
@@ -122,8 +119,7 @@ fn rare() -> Metric {
 /// The reasons for withheld verdicts: the same engine twice, a disturbed host, a large drain. Figures that repeats lack
 /// are reported in the notes of their engine.
 fn withheld(summary: &Summary, baseline: &str) -> String {
-    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
-    let ratios = against.flat_map(|relative| &relative.rows).flat_map(|row| &row.metrics);
+    let ratios = summary.relative_to(baseline).iter().flat_map(|row| &row.metrics);
     let lines = ratios.filter(|ratio| ratio.headline).filter_map(|ratio| {
         let is_of_repeats = |why: &&String| why.starts_with("of the base, ") || why.starts_with("of the other, ");
         let why = ratio.lacking.as_ref().filter(|why| !is_of_repeats(why))?;
@@ -135,16 +131,14 @@ fn withheld(summary: &Summary, baseline: &str) -> String {
 
 /// Engines without a verdict because a repeat's data failed its verification.
 fn left_undecided(summary: &Summary, baseline: &str) -> String {
-    let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
-    let reasons = against.into_iter().flat_map(|relative| &relative.rows).filter_map(|row| row.unsound.as_deref());
+    let reasons = summary.relative_to(baseline).iter().filter_map(|row| row.unsound.as_deref());
     distinct(reasons).into_iter().map(|why| format!("  undecided because {why}\n")).collect()
 }
 
 /// Conditions in which engines differ from the baseline, a line for each kind of difference.
 fn not_alike(summary: &Summary, baseline: &str) -> String {
-    let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
     let mut reported: Vec<(String, Vec<&str>)> = Vec::new();
-    for against in against.into_iter().flat_map(|relative| &relative.rows) {
+    for against in summary.relative_to(baseline) {
         let Some(row) = summary.row(&against.engine, against.clients) else { continue };
         for words in against.comparability.iter().map(Unequal::words) {
             let engines = entry(&mut reported, words);

@@ -14,15 +14,12 @@ const COSTS: [(&str, &str); 3] =
 /// For each engine and number of clients: the smallest, median and largest relative rate of its tests, then the costs of
 /// the tests with a lower rate. Empty with fewer than two tests.
 pub fn group_lines(summary: &Summary, baseline: &str) -> String {
-    let Some(against) = summary.relative.iter().find(|relative| relative.baseline == baseline) else {
-        return String::new();
-    };
     let mut text = String::new();
     for clients in summary.clients() {
         for engine in summary.engines_alone() {
             let of_engine = summary.rows.iter().filter(|row| row.engine_alone() == engine && row.clients == clients);
             let tests = of_engine.filter_map(|row| {
-                let judged = against.rows.iter().find(|it| it.engine == row.engine && it.clients == clients)?;
+                let judged = summary.relative(baseline, &row.engine, clients)?;
                 Some((row.test.as_deref()?, judged.metric("ops_per_s")?.ratio.value()?, judged))
             });
             let mut tests: Vec<_> = tests.collect();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rumba_results::comparison::{About, Remark, Row};
-use rumba_results::warning::{Rank, WARNINGS, Warning};
+use rumba_results::warning::{Rank, Warning};
 
 use crate::format::counted;
 
@@ -44,7 +44,7 @@ impl<'a> Warnings<'a> {
             });
             groups[index].add(about, &warning.message);
         }
-        groups.sort_by_key(|group| (group.warning.rank(), place(&group.warning.code)));
+        groups.sort_by_key(|group| group.warning.order());
         let void = groups.iter().filter(|group| group.warning.rank() == Rank::Void).count();
         let worth = groups.iter().filter(|group| group.warning.rank() < Rank::Note).count();
         let shown = if all { groups.len() } else { worth.min(FEW.max(void)) };
@@ -92,11 +92,6 @@ impl<'a> Warnings<'a> {
 /// Kinds beyond the 26th have no letter.
 fn letter(index: usize) -> Option<char> {
     ('a'..='z').nth(index)
-}
-
-/// A code's position in the ranking; unknown ones come last.
-fn place(code: &str) -> usize {
-    WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len())
 }
 
 impl<'a> Group<'a> {
