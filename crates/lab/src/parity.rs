@@ -5,6 +5,7 @@ use rumba_engine_api::common::{Durability, Given};
 use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::parity::{EngineTraits, Reads};
 use rumba_results::comparability::{Condition, Setup, unequal};
+use rumba_results::entry;
 use rumba_results::warning::Warning;
 
 use crate::registry::Registry;
@@ -74,10 +75,7 @@ fn differing_given<'a, 'b: 'a, T: 'a>(sides: impl Iterator<Item = (&'a Side<'b>,
 fn grouped(said: impl Iterator<Item = (String, String)>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (said, name) in said {
-        match groups.iter_mut().find(|(known, _)| *known == said) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((said, vec![name])),
-        }
+        entry(&mut groups, said).push(name);
     }
     let words: Vec<String> = groups.iter().map(|(said, names)| format!("{said}: {}", names.join(", "))).collect();
     (words.len() > 1).then(|| words.join("; "))

@@ -15,7 +15,6 @@ use crate::claim::Judgement;
 use crate::comparability::Unequal;
 use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
-use crate::distinct;
 pub use crate::figure::{Centre, Figure, Spread};
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::rate::rate_info;
@@ -26,6 +25,7 @@ use crate::search::Searched;
 use crate::starts::{Scope, Starts};
 use crate::tally::tally_info;
 use crate::written::WrittenChange;
+use crate::{distinct, entry};
 
 /// The description of a metric of a phase or of a whole trial; for metrics by rule, that of the rule.
 pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
@@ -120,15 +120,12 @@ impl PhaseFigures {
 
     /// The numbers of a figure, one for each load; if several repeats are starts of one load, their mean.
     pub fn numbers_of_loads(&self, figure: &Figure) -> Vec<f64> {
-        let mut of_loads: Vec<(u32, f64, f64)> = Vec::new();
+        let mut of_loads: Vec<(u32, Vec<f64>)> = Vec::new();
         for (load, value) in self.loads.iter().zip(&figure.values) {
             let Some(value) = value.value() else { continue };
-            match of_loads.iter_mut().find(|(known, ..)| known == load) {
-                Some((_, sum, count)) => (*sum, *count) = (*sum + value, *count + 1.0),
-                None => of_loads.push((*load, value, 1.0)),
-            }
+            entry(&mut of_loads, *load).push(value);
         }
-        of_loads.into_iter().map(|(_, sum, count)| sum / count).collect()
+        of_loads.iter().map(|(_, values)| values.iter().sum::<f64>() / values.len() as f64).collect()
     }
 
     /// The metrics that this rule makes from counters.
@@ -438,7 +435,7 @@ impl Summary {
 
     /// The engines compared with a baseline; empty if nothing is compared with it.
     pub fn relative_to(&self, baseline: &str) -> &[RelativeRow] {
-        self.relative.iter().find(|relative| relative.baseline == baseline).map_or(&[], |relative| &relative.rows[..])
+        self.relative.iter().find(|relative| relative.baseline == baseline).map_or(&[][..], |relative| &relative.rows)
     }
 
     /// The numbers of clients of all rows that have this row's load, ascending. There are several if their loops

@@ -10,3 +10,12 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     }
     all
 }
+
+/// The value of a key in a list that keeps the order in which its keys were added.
+pub fn entry<K: PartialEq, T: Default>(list: &mut Vec<(K, T)>, key: K) -> &mut T {
+    let index = list.iter().position(|(known, _)| *known == key).unwrap_or(list.len());
+    if index == list.len() {
+        list.push((key, T::default()));
+    }
+    &mut list[index].1
+}

@@ -48,4 +48,4 @@ pub mod waits;
 pub mod warning;
 pub mod written;
 
-pub use distinct::distinct;
+pub use distinct::{distinct, entry};

@@ -4,14 +4,13 @@ use std::cmp::Ordering;
 
 use rumba_results::comparability::{Unequal, why_not_ranked};
 use rumba_results::comparison::{Figure, Part, Row, Summary};
-use rumba_results::distinct;
 use rumba_results::ratio::{Change, HEADLINE_RUN, Ratio, discoveries, more_repeats};
 use rumba_results::starts::Scope;
+use rumba_results::{distinct, entry};
 
 use super::words::{capital, listed, operation, predicate, quantity};
 use crate::format::{RESOLUTION, counted, percent};
 use crate::tables::comparison::is_decided;
-use crate::tables::grid::entry;
 use crate::verdict::repeats_from;
 
 /// Replaces `sure` when the repeats are starts of one load.

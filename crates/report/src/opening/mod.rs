@@ -7,6 +7,7 @@ mod words;
 use rumba_engine_api::limits::show_latency;
 use rumba_engine_api::units::show_bytes;
 use rumba_results::comparison::{Part, Row, Summary};
+use rumba_results::entry;
 use rumba_results::metric::Metric;
 use rumba_results::record::{Status, TrialPart, TrialPlan};
 use rumba_results::results::{Results, Trial};
@@ -15,7 +16,6 @@ use rumba_results::warning::{Rank, Warning};
 use serde::Serialize;
 
 use crate::format::{counted, percent, significant};
-use crate::tables::grid::entry;
 use crate::verdict::repeats_from;
 use against::{Against, repeats_of};
 use words::listed;

@@ -1,6 +1,7 @@
 //! Plain, narrow grids, with footnotes that give each reason for an absence once.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use rumba_results::entry;
 use rumba_results::metric::{Metric, TOO_FEW_SAMPLES};
 
 /// Rows of text: numbers aligned right, and the last column, a name, aligned left.
@@ -98,15 +99,6 @@ fn cells(rows: &RowsColumns) -> String {
     }
     let group = |(columns, rows): &(&[String], Vec<&str>)| format!("{} of {}", columns.join(", "), rows.join(", "));
     groups.iter().map(group).collect::<Vec<_>>().join("; ")
-}
-
-/// The value of a key in a list that keeps the order in which its keys were added.
-pub fn entry<K: PartialEq, T: Default>(list: &mut Vec<(K, T)>, key: K) -> &mut T {
-    let index = list.iter().position(|(known, _)| *known == key).unwrap_or(list.len());
-    if index == list.len() {
-        list.push((key, T::default()));
-    }
-    &mut list[index].1
 }
 
 #[cfg(test)]

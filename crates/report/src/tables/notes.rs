@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use rumba_engine_api::printable::on_a_line;
 use rumba_engine_api::units::counted;
 use rumba_results::comparison::{About, Proof, Row, Summary, TrialName, Unfinished};
-use rumba_results::distinct;
 use rumba_results::record::{OpStats, PhaseKind, Record, Status};
 use rumba_results::results::Results;
 use rumba_results::waits::waits_by_event;
+use rumba_results::{distinct, entry};
 
-use super::grid::entry;
 use super::warnings::{Warnings, whom};
 use crate::format::significant;
 use crate::server::in_server;

@@ -2,14 +2,14 @@
 
 use rumba_results::comparability::Unequal;
 use rumba_results::comparison::{PhaseFigures, Summary};
-use rumba_results::distinct;
 use rumba_results::metric::Metric;
 use rumba_results::ratio::{Change, MAIN_SHARE};
 use rumba_results::starts::Scope;
+use rumba_results::{distinct, entry};
 
 use super::columns::{self, Column, Source};
 use super::comparison::is_decided;
-use super::grid::{Footnotes, Grid, entry};
+use super::grid::{Footnotes, Grid};
 use super::suite::group_lines;
 use super::{name_cells, name_heads, row_name};
 use crate::format::{RESOLUTION, interval, ratio};
