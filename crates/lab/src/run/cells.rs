@@ -214,6 +214,14 @@ impl Times {
 }
 
 impl KindCounts {
+    /// The numbers besides its buckets and its largest times.
+    fn numbers(&mut self) -> [&mut u64; 11] {
+        let Self { count, errors, errors_within, retries, rows, late_ns, statements, service, response } = self;
+        let [reads, writes, others] = statements;
+        let (service_ns, response_ns) = (&mut service.sum_ns, &mut response.sum_ns);
+        [count, errors, errors_within, retries, rows, late_ns, reads, writes, others, service_ns, response_ns]
+    }
+
     /// Adds the statements of another span.
     pub fn add_statements(&mut self, others: [u64; 3]) {
         self.statements.iter_mut().zip(others).for_each(|(mine, theirs)| *mine += theirs);
@@ -266,35 +274,14 @@ impl Counts {
 /// Reads all threads' cells and returns the difference from its last reading.
 pub struct Collector {
     threads: Vec<std::sync::Arc<Cells>>,
-    last: Totals,
-}
-
-/// How many numbers a type of operation has besides its buckets and its largest times.
-const NUMBERS: usize = 11;
-
-/// Running totals, wrapping as the cells do.
-struct Totals {
-    numbers: Vec<[u64; NUMBERS]>,
-    buckets: Vec<[Vec<u32>; 2]>,
-    conflicts: Conflicts,
-    receive_late_ns: u64,
-}
-
-impl Totals {
-    fn new(kinds: usize) -> Self {
-        Self {
-            numbers: vec![[0; NUMBERS]; kinds],
-            buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
-            conflicts: Conflicts::new(),
-            receive_late_ns: 0,
-        }
-    }
+    /// Running totals, wrapping as the cells do.
+    last: Counts,
 }
 
 impl Collector {
     /// A collector over the cells of these threads.
     pub fn new(threads: Vec<std::sync::Arc<Cells>>, kinds: usize) -> Self {
-        Self { threads, last: Totals::new(kinds) }
+        Self { threads, last: Counts::new(kinds) }
     }
 
     /// Sets the limits of these types of operations on all threads.
@@ -304,67 +291,50 @@ impl Collector {
 
     /// The counts since the last call.
     pub fn collect(&mut self) -> Counts {
-        let kinds = self.last.numbers.len();
-        let mut counts = Counts::new(kinds);
-        let mut now = Totals::new(kinds);
+        let mut now = Counts::new(self.last.kinds.len());
         for all in &self.threads {
             all.conflicts.add_to(&mut now.conflicts);
             now.receive_late_ns = now.receive_late_ns.wrapping_add(all.receive_late_ns.0.load(Relaxed));
-            for (kind, cells) in all.kinds.iter().enumerate() {
-                let numbers = &mut now.numbers[kind];
-                let sources = [
-                    &cells.count,
-                    &cells.errors,
-                    &cells.errors_within,
-                    &cells.retries,
-                    &cells.rows,
-                    &cells.service.sum_ns,
-                    &cells.response.sum_ns,
-                    &cells.late_ns,
-                    &cells.statements[0],
-                    &cells.statements[1],
-                    &cells.statements[2],
-                ];
-                for (number, source) in numbers.iter_mut().zip(sources) {
-                    *number = number.wrapping_add(source.load(Relaxed));
+            for (kind, (cells, total)) in all.kinds.iter().zip(&mut now.kinds).enumerate() {
+                let [reads, writes, others] = &cells.statements;
+                let times = [&cells.service.sum_ns, &cells.response.sum_ns];
+                let KindCells { count, errors, errors_within, retries, rows, late_ns, .. } = cells;
+                let numbers = [count, errors, errors_within, retries, rows, late_ns, reads, writes, others];
+                for (number, cell) in total.numbers().into_iter().zip(numbers.into_iter().chain(times)) {
+                    *number = number.wrapping_add(cell.load(Relaxed));
                 }
-                if numbers[0] == 0 && numbers[1] == 0 {
+                if total.count == 0 && total.errors == 0 {
                     continue; // Never used: nothing to read.
                 }
-                for side in [SERVICE, RESPONSE] {
-                    for (total, bucket) in now.buckets[kind][side].iter_mut().zip(all.buckets(kind, side)) {
-                        *total = total.wrapping_add(bucket.load(Relaxed));
+                let sides = [(&mut total.service, &cells.service), (&mut total.response, &cells.response)];
+                for (side, (times, cells)) in sides.into_iter().enumerate() {
+                    times.max_ns = times.max_ns.max(cells.max_ns.swap(0, Relaxed));
+                    for (count, bucket) in times.buckets.iter_mut().zip(all.buckets(kind, side)) {
+                        *count += u64::from(bucket.load(Relaxed));
                     }
                 }
-                let counted = &mut counts.kinds[kind];
-                counted.service.max_ns = counted.service.max_ns.max(cells.service.max_ns.swap(0, Relaxed));
-                counted.response.max_ns = counted.response.max_ns.max(cells.response.max_ns.swap(0, Relaxed));
             }
         }
-        self.difference(&now, &mut counts);
+        let counts = self.difference(now.clone());
         self.last = now;
         counts
     }
 
-    fn difference(&self, now: &Totals, counts: &mut Counts) {
-        counts.conflicts = since(&now.conflicts, &self.last.conflicts);
-        counts.receive_late_ns = now.receive_late_ns.wrapping_sub(self.last.receive_late_ns);
-        for (kind, counted) in counts.kinds.iter_mut().enumerate() {
-            let difference: [u64; NUMBERS] =
-                std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));
-            let [count, errors, errors_within, retries, rows, service_sum, response_sum, late_ns, statements @ ..] =
-                difference;
-            (counted.count, counted.retries, counted.rows) = (count, retries, rows);
-            (counted.errors, counted.errors_within) = (errors, errors_within);
-            (counted.service.sum_ns, counted.response.sum_ns) = (service_sum, response_sum);
-            (counted.late_ns, counted.statements) = (late_ns, statements);
-            for (side, times) in [&mut counted.service, &mut counted.response].into_iter().enumerate() {
-                let (new, old) = (&now.buckets[kind][side], &self.last.buckets[kind][side]);
-                for ((target, new), old) in times.buckets.iter_mut().zip(new).zip(old) {
-                    *target = u64::from(new.wrapping_sub(*old));
+    fn difference(&mut self, mut now: Counts) -> Counts {
+        now.conflicts = since(&now.conflicts, &self.last.conflicts);
+        now.receive_late_ns = now.receive_late_ns.wrapping_sub(self.last.receive_late_ns);
+        for (now, last) in now.kinds.iter_mut().zip(&mut self.last.kinds) {
+            for (number, last) in now.numbers().into_iter().zip(last.numbers()) {
+                *number = number.wrapping_sub(*last);
+            }
+            for (now, last) in [(&mut now.service, &last.service), (&mut now.response, &last.response)] {
+                for (count, last) in now.buckets.iter_mut().zip(&last.buckets) {
+                    // The cells of buckets wrap at 32 bits.
+                    *count = u64::from(count.wrapping_sub(*last) as u32);
                 }
             }
         }
+        now
     }
 }
 
