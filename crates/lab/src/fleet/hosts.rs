@@ -18,6 +18,7 @@ use super::counts;
 use super::orders::{Head, Notice, Order, Ready, Role};
 use super::signs;
 use crate::run::cells::Counts;
+use crate::run::conflicts::merge;
 
 /// The longest wait for an answer of a host that gives signs of life: it may have to open thousands of sessions.
 const ANSWER: Duration = Duration::from_secs(600);
@@ -361,9 +362,7 @@ impl Fleet {
     /// The workload's own counters on all hosts, over all phases.
     pub fn counted(&self) -> BTreeMap<String, u64> {
         let mut all = self.counted_before.clone();
-        for (name, count) in self.hosts.iter().flat_map(|host| &host.head.counted) {
-            *all.entry(name.clone()).or_default() += count;
-        }
+        self.hosts.iter().for_each(|host| merge(&mut all, &host.head.counted));
         all
     }
 
