@@ -26,6 +26,7 @@ use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
+use rumba_lab::run::group::ClientGroup;
 use rumba_lab::run::pace::ClientPace;
 use rumba_lab::run::stats::percentiles;
 use rumba_protocol_mongodb::MongoSession;

@@ -21,6 +21,7 @@ use crate::meter::ThreadCpuRegistry;
 use crate::registry::Registry;
 use crate::run::Driving;
 use crate::run::driver::{Made, Make, Plan, Running, Schedule};
+use crate::run::group::ClientGroup;
 
 /// The longest measurement, seconds, so that a short run does not wait for it.
 const LONGEST_S: f64 = 1.0;

@@ -10,6 +10,7 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
+use rumba_lab::run::group::ClientGroup;
 use rumba_lab::run::{Driving, room};
 
 /// The number of threads for which mappings are left.

@@ -22,6 +22,7 @@ use crate::meter::{Meters, Reading, Role as ThreadRole, ThreadCpuRegistry};
 use crate::registry::Registry;
 use crate::run::cells::Counts;
 use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use crate::run::group::ClientGroup;
 use crate::run::{Driving, room};
 
 /// How often running clients are looked at.

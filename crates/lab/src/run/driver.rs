@@ -19,6 +19,7 @@ use super::active::ActivePeriods;
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
+use super::group::ClientGroup;
 use super::in_flight::{InFlight, Stage};
 use super::lateness::Lateness;
 use super::loops::{Loop, panicked};
@@ -68,7 +69,7 @@ impl Schedule {
     }
 
     /// The same closed loop with a changing number of active clients, of which this is the first.
-    /// [`Running::begin_steps`] gives the others.
+    /// [`ClientGroup::begin_steps`] gives the others.
     #[must_use]
     pub const fn in_steps(self, first: u32) -> Self {
         Self { first_step: Some(first), spread_s: self.spread_s.min(STEP_SPREAD_S), ..self }
@@ -281,8 +282,56 @@ impl Made {
 }
 
 impl Running {
-    /// Waits until a time, or until every client has ended. A client that fails stops the others.
-    pub fn wait(&mut self, until: Instant) -> Waited {
+    /// Ends a warmup: skips arrivals that have not started, and counts the response of operations in flight from now.
+    /// The warmup's backlog would otherwise add to later response times.
+    pub fn forget_waiting(&mut self) {
+        let now_ns = self.clock.now_ns();
+        self.stop.count_from(now_ns);
+        self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
+    }
+
+    /// Stops the clients of a closed loop from starting operations after this time, without a further call.
+    pub fn end_by(&self, at: Instant) {
+        let left_ns = at.saturating_duration_since(Instant::now()).as_nanos() as u64;
+        self.stop.set_at(self.clock.now_ns().saturating_add(left_ns));
+    }
+
+    /// When the last client ended, once all have.
+    pub fn ended_at(&self) -> Option<Instant> {
+        self.last_end.filter(|_| self.active == 0)
+    }
+
+    /// The time of the call of [`ClientGroup::finish`], by the clients' clock.
+    pub fn end_ns(&self) -> Option<u64> {
+        self.end_ns
+    }
+
+    /// The number of arrivals of an open loop that are due and not started, counted up to `most` for each queue.
+    pub fn waiting(&self, most: usize) -> u64 {
+        let now_ns = self.clock.now_ns();
+        let left =
+            |queue: &Arc<Queue>| queue.left_ns().take(most).take_while(|due_ns| *due_ns <= now_ns).count() as u64;
+        let is_late = |client: &Stage| matches!(client, Stage::Arrival { intended_ns } if *intended_ns <= now_ns);
+        let taken = self.in_flight.iter().map(|client| client.now()).filter(is_late).count() as u64;
+        self.queues.iter().map(left).sum::<u64>() + taken
+    }
+
+    /// The number of clients inside an operation.
+    pub fn inside(&self) -> usize {
+        self.in_flight.iter().filter(|client| matches!(client.now(), Stage::Operation { .. })).count()
+    }
+
+    /// Waits for the threads of clients that have all ended.
+    pub fn join(self) {
+        for thread in self.threads {
+            // A panic was caught in the thread and reported as that client's failure.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl ClientGroup for Running {
+    fn wait(&mut self, until: Instant) -> Waited {
         while self.active > 0 {
             let timeout = until.saturating_duration_since(Instant::now());
             match self.ends.recv_timeout(timeout) {
@@ -305,100 +354,47 @@ impl Running {
         Waited::AllEnded
     }
 
-    /// The counts since the last call.
-    pub fn collect(&mut self) -> Counts {
+    fn collect(&mut self) -> Counts {
         self.collector.collect()
     }
 
-    /// Ends a warmup: skips arrivals that have not started, and counts the response of operations in flight from now.
-    /// The warmup's backlog would otherwise add to later response times.
-    pub fn forget_waiting(&mut self) {
-        let now_ns = self.clock.now_ns();
-        self.stop.count_from(now_ns);
-        self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
+    fn failure(&self) -> Option<&EngineError> {
+        self.failure.as_ref()
     }
 
-    /// Replaces the arrivals from this moment, which is their time zero, and wakes clients that wait for an arrival.
-    pub fn shape(&self, arrivals: &Arc<Arrivals>, from: Instant) {
-        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
-        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, self.queue_share));
-        self.stop.reschedule();
-    }
-
-    /// Begins the time of these numbers of active clients at this moment, for clients of [`Schedule::in_steps`].
-    pub fn begin_steps(&self, steps: &ClientSteps, from: Instant) {
-        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
-        self.stop.begin_steps(steps.clone(), from_ns);
-    }
-
-    /// Lets the clients end when everything due by now is served. In a closed loop these are the operations in flight;
-    /// in an open loop, also the arrivals until now.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         let end_ns = self.clock.now_ns();
         self.stop.set_at(end_ns);
         self.end_ns.get_or_insert(end_ns);
     }
 
-    /// Stops the clients of a closed loop from starting operations after this time, without a further call.
-    pub fn end_by(&self, at: Instant) {
-        let left_ns = at.saturating_duration_since(Instant::now()).as_nanos() as u64;
-        self.stop.set_at(self.clock.now_ns().saturating_add(left_ns));
+    fn stop(&mut self) {
+        self.stop.set();
     }
 
-    /// When the last client ended, once all have.
-    pub fn ended_at(&self) -> Option<Instant> {
-        self.last_end.filter(|_| self.active == 0)
-    }
-
-    /// The time of the call of [`Running::finish`], by the clients' clock.
-    pub fn end_ns(&self) -> Option<u64> {
-        self.end_ns
-    }
-
-    /// Stops the clients that are still busy after [`Running::finish`]. Returns the counts since the last
-    /// [`Running::collect`], and the open operations. Operations that end later are in neither.
-    pub fn cut(&mut self) -> (Counts, Censored) {
+    fn cut(&mut self) -> (Counts, Censored) {
         self.stop();
         let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
         cut(&mut self.collector, &self.in_flight, &self.queues, end_ns, || self.clock.now_ns())
     }
 
-    /// The number of arrivals of an open loop that are due and not started, counted up to `most` for each queue.
-    pub fn waiting(&self, most: usize) -> u64 {
-        let now_ns = self.clock.now_ns();
-        let left =
-            |queue: &Arc<Queue>| queue.left_ns().take(most).take_while(|due_ns| *due_ns <= now_ns).count() as u64;
-        let is_late = |client: &Stage| matches!(client, Stage::Arrival { intended_ns } if *intended_ns <= now_ns);
-        let taken = self.in_flight.iter().map(|client| client.now()).filter(is_late).count() as u64;
-        self.queues.iter().map(left).sum::<u64>() + taken
+    fn shape(&mut self, arrivals: &Arc<Arrivals>, from: Instant) {
+        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
+        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, self.queue_share));
+        self.stop.reschedule();
     }
 
-    /// The number of clients inside an operation.
-    pub fn inside(&self) -> usize {
-        self.in_flight.iter().filter(|client| matches!(client.now(), Stage::Operation { .. })).count()
+    fn begin_steps(&mut self, steps: &ClientSteps, from: Instant) {
+        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
+        self.stop.begin_steps(steps.clone(), from_ns);
     }
 
-    /// Lets the clients end after the operation in flight.
-    pub fn stop(&self) {
-        self.stop.set();
-    }
-
-    /// The number of clients that have not ended.
-    pub fn active(&self) -> usize {
+    fn active(&self) -> usize {
         self.active
     }
 
-    /// The first failure, if a client has failed.
-    pub fn failure(&self) -> Option<&EngineError> {
-        self.failure.as_ref()
-    }
-
-    /// Waits for the threads of clients that have all ended.
-    pub fn join(self) {
-        for thread in self.threads {
-            // A panic was caught in the thread and reported as that client's failure.
-            let _ = thread.join();
-        }
+    fn join(self: Box<Self>) {
+        Self::join(*self);
     }
 }
 

@@ -18,6 +18,7 @@ use rumba_results::record::QueueKind;
 use super::cells::Counts;
 use super::choice::Driving;
 use super::driver::{Made, Make, Plan, Schedule, Waited};
+use super::group::ClientGroup;
 use crate::meter::ThreadCpuRegistry;
 
 /// Long enough for any machine; no test waits so long unless it fails.

@@ -8,6 +8,7 @@ use rumba_engine_api::worker::{Client, ClientAddress, HostShare, Pace};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
+use rumba_lab::run::group::ClientGroup;
 use rumba_results::record::DriverKind;
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::cli::command_line::{Available, CommandLine, Given, OwnCommand};
