@@ -37,8 +37,6 @@ pub struct DataDir {
     /// Device and inode, which distinguish it from any other directory at the path.
     id: (u64, u64),
     registration: Registration,
-    keep: bool,
-    removed: bool,
 }
 
 impl DataDir {
@@ -61,7 +59,7 @@ impl DataDir {
             remove_data(dir)
         })?;
         // From here on, dropping the value undoes it.
-        let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
+        let data = Self { marker, id: dir.id()?, registration };
         dir.make_dir(ENGINE, PASSABLE)?;
         Ok(data)
     }
@@ -80,7 +78,7 @@ impl DataDir {
         let registration = ledger.register(&KIND, path, owner)?;
         let marker = OwnerTag::new(path.to_owned(), owner.clone(), leftover.made);
         marker.write()?;
-        Ok(Some(Self { marker, id: dir.id()?, registration, keep: false, removed: false }))
+        Ok(Some(Self { marker, id: dir.id()?, registration }))
     }
 
     /// The path of a note about the data; it is removed with the data.
@@ -141,10 +139,8 @@ impl DataDir {
     /// # Errors
     /// When the marker cannot be written; the data is kept nevertheless.
     pub fn keep(&mut self) -> Result<(), ProvisionError> {
-        self.keep = true;
         self.marker.kept = true;
-        self.marker.write()?;
-        self.registration.strike()
+        self.registration.undo(|| self.marker.write())
     }
 
     /// Removes the directory now, and returns the error if that fails.
@@ -156,18 +152,14 @@ impl DataDir {
     }
 
     fn remove_once(&mut self) -> Result<(), ProvisionError> {
-        if self.keep || self.removed {
-            return Ok(());
-        }
-        self.removed = true;
-        if let Some(dir) = CheckedDir::at(self.path())? {
+        self.registration.undo(|| {
+            let Some(dir) = CheckedDir::at(&self.marker.path)? else { return Ok(()) };
             if dir.id()? != self.id {
                 let another = Objection::new("it is not the directory that was made there");
-                return Err(ProvisionError::managed(self.path(), another));
+                return Err(ProvisionError::managed(&self.marker.path, another));
             }
-            remove(&dir, &self.marker)?;
-        }
-        self.registration.strike()
+            remove(&dir, &self.marker)
+        })
     }
 }
 

@@ -265,7 +265,7 @@ impl ResourceRegistry {
     }
 }
 
-/// An entry of the ledger. It stays until `strike`, because only then the resource is known to be undone.
+/// An entry of the ledger. It stays until `undo` succeeds, because only then the resource is known to be undone.
 #[derive(Debug)]
 pub struct Registration {
     dir: Arc<CheckedDir>,
@@ -273,11 +273,13 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Removes the entry, once the resource is undone.
+    /// Undoes the resource, unless that was tried before, and removes the entry.
     ///
     /// # Errors
-    /// When the entry cannot be removed.
-    pub fn strike(&mut self) -> Result<(), ProvisionError> {
-        self.entry.take().map_or(Ok(()), |entry| self.dir.remove_file(&entry))
+    /// When the resource cannot be undone, or the entry cannot be removed; `rumba doctor --clean` finds it later.
+    pub fn undo(&mut self, undo: impl FnOnce() -> Result<(), ProvisionError>) -> Result<(), ProvisionError> {
+        let Some(entry) = self.entry.take() else { return Ok(()) };
+        undo()?;
+        self.dir.remove_file(&entry)
     }
 }

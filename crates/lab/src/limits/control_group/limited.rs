@@ -15,7 +15,7 @@ use super::owned;
 use super::tree::{self, Version};
 use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
-use crate::provision::{Doing, Owner, ProvisionError, Registration, ResourceRegistry};
+use crate::provision::{Doing, Owner, Registration, ResourceRegistry};
 
 /// Memory figures of a control group.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +54,6 @@ pub struct Group {
     path: PathBuf,
     version: Version,
     registration: Registration,
-    removed: bool,
 }
 
 impl Group {
@@ -77,10 +76,10 @@ impl Group {
         let path = parent.join(format!("{}{number}", owned::prefix(owner)));
         let mut registration = ledger.register(&owned::KIND, &path, owner)?;
         if let Err(error) = fs::create_dir(&path).doing("make the control group", &path) {
-            registration.strike()?;
+            registration.undo(|| Ok(()))?;
             return Err(error.into());
         }
-        Ok(Self { path, version, registration, removed: false })
+        Ok(Self { path, version, registration })
     }
 
     /// Its directory.
@@ -192,23 +191,14 @@ impl Group {
             // still being written, which is harmless.
             let _ = fs::write(self.path().join("memory.force_empty"), "0");
         }
-        Ok(self.remove_once()?)
-    }
-
-    fn remove_once(&mut self) -> Result<(), ProvisionError> {
-        if self.removed {
-            return Ok(());
-        }
-        self.removed = true;
-        owned::remove(&self.path)?;
-        self.registration.strike()
+        Ok(self.registration.undo(|| owned::remove(&self.path))?)
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         // A resource that cannot be removed stays in the ledger for the next `leftovers`.
-        let _ = self.remove_once();
+        let _ = self.registration.undo(|| owned::remove(&self.path));
     }
 }
 

@@ -104,7 +104,6 @@ pub struct Throttled {
 pub struct VolumeDir {
     pub(super) layout: Layout,
     registration: Registration,
-    removed: bool,
 }
 
 impl VolumeDir {
@@ -116,7 +115,7 @@ impl VolumeDir {
         let (dir, _lock, _, registration) =
             take(path, &KIND, owner, ledger, |dir, _| undo(&Layout::of(dir.path()), dir))?;
         // From here on, dropping the value undoes the volume.
-        let volume = Self { layout: Layout::of(dir.path()), registration, removed: false };
+        let volume = Self { layout: Layout::of(dir.path()), registration };
         dir.make_dir(BACKING, PASSABLE)?;
         dir.make_dir(MOUNTED, PASSABLE)?;
         Ok(volume)
@@ -141,17 +140,14 @@ impl VolumeDir {
     }
 
     fn remove_once(&mut self) -> Result<(), ProvisionError> {
-        if self.removed {
-            return Ok(());
-        }
-        self.removed = true;
-        let dir = CheckedDir::at(&self.layout.path)?;
-        match (&dir, dir.as_ref().map(OwnerTag::read).transpose()?.flatten()) {
-            (Some(dir), Some(marker)) => remove(&self.layout, dir, &marker)?,
-            (Some(dir), None) => remove_unmarked(&self.layout, dir)?,
-            (None, _) => detach(&self.layout, None)?,
-        }
-        self.registration.strike()
+        self.registration.undo(|| {
+            let dir = CheckedDir::at(&self.layout.path)?;
+            match (&dir, dir.as_ref().map(OwnerTag::read).transpose()?.flatten()) {
+                (Some(dir), Some(marker)) => remove(&self.layout, dir, &marker),
+                (Some(dir), None) => remove_unmarked(&self.layout, dir),
+                (None, _) => detach(&self.layout, None),
+            }
+        })
     }
 }
 
