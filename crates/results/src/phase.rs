@@ -37,23 +37,28 @@ pub enum PhaseKind {
     Recovery,
 }
 
+/// The names of all phases except the numbered loops.
+const NAMES: [(&str, PhaseKind); 13] = [
+    ("provision", PhaseKind::Provision),
+    ("load", PhaseKind::Load),
+    ("settle", PhaseKind::Settle),
+    ("verify load", PhaseKind::VerifyLoad),
+    ("age", PhaseKind::Age),
+    ("warmup", PhaseKind::Warmup),
+    ("loops", PhaseKind::Loops),
+    ("backlog", PhaseKind::Backlog),
+    ("drain", PhaseKind::Drain),
+    ("verify", PhaseKind::Verify),
+    ("isolation", PhaseKind::Isolation),
+    ("crash", PhaseKind::Crash),
+    ("recovery", PhaseKind::Recovery),
+];
+
 impl std::fmt::Display for PhaseKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            PhaseKind::Provision => f.write_str("provision"),
-            PhaseKind::Load => f.write_str("load"),
-            PhaseKind::Settle => f.write_str("settle"),
-            PhaseKind::VerifyLoad => f.write_str("verify load"),
-            PhaseKind::Age => f.write_str("age"),
-            PhaseKind::Warmup => f.write_str("warmup"),
             PhaseKind::Loop(number) => write!(f, "loop {number}"),
-            PhaseKind::Loops => f.write_str("loops"),
-            PhaseKind::Backlog => f.write_str("backlog"),
-            PhaseKind::Drain => f.write_str("drain"),
-            PhaseKind::Verify => f.write_str("verify"),
-            PhaseKind::Isolation => f.write_str("isolation"),
-            PhaseKind::Crash => f.write_str("crash"),
-            PhaseKind::Recovery => f.write_str("recovery"),
+            _ => f.write_str(NAMES.iter().find(|(_, kind)| kind == self).map_or("", |(name, _)| name)),
         }
     }
 }
@@ -62,25 +67,9 @@ impl std::str::FromStr for PhaseKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "provision" => PhaseKind::Provision,
-            "load" => PhaseKind::Load,
-            "settle" => PhaseKind::Settle,
-            "verify load" => PhaseKind::VerifyLoad,
-            "age" => PhaseKind::Age,
-            "warmup" => PhaseKind::Warmup,
-            "loops" => PhaseKind::Loops,
-            "backlog" => PhaseKind::Backlog,
-            "drain" => PhaseKind::Drain,
-            "verify" => PhaseKind::Verify,
-            "isolation" => PhaseKind::Isolation,
-            "crash" => PhaseKind::Crash,
-            "recovery" => PhaseKind::Recovery,
-            other => {
-                let number = other.strip_prefix("loop ").and_then(|number| number.parse().ok());
-                PhaseKind::Loop(number.ok_or_else(|| format!("`{other}` is not a phase"))?)
-            }
-        })
+        let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind);
+        let numbered = || Some(PhaseKind::Loop(text.strip_prefix("loop ")?.parse().ok()?));
+        named.or_else(numbered).ok_or_else(|| format!("`{text}` is not a phase"))
     }
 }
 
