@@ -238,6 +238,36 @@ fn what_is_lost_is_counted_for_each_durability() {
     }
 }
 
+/// Terminals key and think as the specification requires, from the first second on, and none of that is response time.
+#[test]
+fn terminals_key_before_they_enter() {
+    let place = TestDir::new();
+    let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--out", "out", "--quiet"]);
+    set(&mut command, ["warehouses=2", "customers=60", "items=500", "think=spec", "clients=20", "load_clients=1"]);
+    set(&mut command, ["warmup=0s", "loops=1", "loop=7s"]);
+    ended(0, &mut command);
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+    assert!(trial["conditions"]["tpcc_think"].as_str().unwrap().contains("keying and think times"));
+    let loops = phase(trial, "loops").unwrap();
+    let ops = loops["op_types"].as_object().unwrap();
+    // The terminals start in the middle of their pauses. One enters a new order in these seconds if it was about to,
+    // and no second one, which is keyed for 18 s. On average all of them together enter seven transactions, three of
+    // them new orders.
+    let count = |name: &str| ops.get(name).map_or(0, |op| op["count"].as_u64().unwrap());
+    assert!(count("new_order") + count("new_order_rolled_back") <= 20 && ops.contains_key("payment"), "{ops:?}");
+    assert!((1..60).contains(&loops["ops"].as_u64().unwrap()), "{loops}");
+    for (name, op) in ops {
+        assert!(op["response"]["max_ms"].as_f64().unwrap() < 1500.0, "{name}: {op}");
+    }
+    let wrong = |proof: &str| {
+        let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
+        checks.iter().filter(|check| check["wrong"] != 0).count()
+    };
+    assert_eq!((wrong("verify load"), wrong("verify")), (0, 0));
+}
+
 /// A different division is different data: each has its own load, from which its runs start.
 #[test]
 fn each_warehouse_split_is_a_test_with_its_own_load() {
@@ -385,6 +415,19 @@ fn restored_clients_write_distinct_payment_keys() {
     for check in next.verify(worked.instance.session().unwrap()).unwrap() {
         assert_eq!(check.wrong, 0, "{check:?}");
     }
+}
+
+#[test]
+fn new_order_rate_is_tpmc_and_every_response_has_a_limit() {
+    let bound = TpcC.bind(&settings(&[("warehouses", 4), ("data_sets", 2)])).unwrap();
+    let ops = bound.ops();
+    let rate = ops[0].rate.as_ref().unwrap();
+    assert_eq!((rate.name.as_ref(), rate.most), ("tpmC", None), "without think times nothing bounds it");
+    assert!(ops.iter().all(|op| op.limit.as_ref().is_some_and(|limit| limit.percent == 90.0)));
+    let mut thinking = settings(&[("warehouses", 4), ("data_sets", 2)]);
+    thinking.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
+    let most = TpcC.bind(&thinking).unwrap().ops()[0].rate.as_ref().unwrap().most.unwrap();
+    assert!((most - 8.0 * 12.86).abs() < 1e-9, "{most}");
 }
 
 fn looked_at(checks: &[Check]) {
