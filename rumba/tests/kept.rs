@@ -228,6 +228,9 @@ fn rebuilt_library_cannot_resume_a_run() {
     let said = text(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("when the run began, and is") && said.contains("CRC-32"), "{said}");
+    assert!(place.path("out/data/001-rocksdb-load/data").is_dir(), "what was kept was left behind");
+    ended(0, place.rumba(&["doctor", "--clean"]));
+    assert!(place.is_clean());
 }
 
 #[test]

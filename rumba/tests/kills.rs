@@ -169,3 +169,12 @@ fn kill_loses_counted_buffered_commits_without_damage() {
         assert!(found["lost"].as_u64().unwrap() > 0 && found["damage"].as_array().is_none_or(Vec::is_empty), "{found}");
     }
 }
+
+/// RocksDB without its log.
+#[test]
+fn what_a_kill_takes_is_counted() {
+    for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, "rocksdb", "none", None)) {
+        assert!(found["lost"].as_u64().unwrap() > 0, "{found}");
+        assert!(!found["examples"].as_array().unwrap().is_empty(), "{found}");
+    }
+}

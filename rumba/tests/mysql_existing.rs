@@ -68,6 +68,27 @@ fn no_process_of_a_run_shows_the_password() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
+#[test]
+#[needs(MariaDb)]
+fn wrong_password_and_foreign_objects_are_refused_unchanged() {
+    let place = TestDir::new();
+    let server = Existing::start(&[]);
+    let output = server.run(&place, "innodb", "lab", "", "wrong");
+    refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
+    let output = server.run(&place, "innodb", "lab", "&tls=required", PASSWORD);
+    refused(&place, &output, &["TLS", "tls="]);
+    server.fetch("CREATE DATABASE thesis");
+    server.fetch("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
+    let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
+    refused(&place, &output, &["thesis is not empty", "chapters", "name a schema in the DSN that is empty"]);
+    assert_eq!(server.fetch("SELECT text FROM thesis.chapters"), ["irreplaceable"]);
+    // Views and routines count as foreign objects as well.
+    server.fetch("CREATE DATABASE routines");
+    server.fetch("CREATE FUNCTION routines.answer() RETURNS INT RETURN 42");
+    let output = server.run(&place, "innodb", "routines", "", PASSWORD);
+    refused(&place, &output, &["routines is not empty", "answer"]);
+}
+
 /// Guards against dropping foreign tables: a foreign marker table with the right column would have allowed it. The
 /// error was "Unknown column".
 #[test]

@@ -188,3 +188,13 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     let unpaid = trial["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == "debt-unpaid").unwrap();
     assert!(unpaid["message"].to_string().contains("`flush=no`"), "{unpaid}");
 }
+
+/// Guards against a crash: the process once died while starting a thread, with "failed to allocate an alternative
+/// stack".
+#[test]
+fn clients_above_host_thread_limit_are_refused() {
+    let place = TestDir::new();
+    let output = place.short_run("null", &["--dry-run", "--set", "clients=65536"]).output().unwrap();
+    let words = words(&output);
+    assert!(output.status.code() == Some(2) && words.contains("65536 clients are more than the"), "{words}");
+}

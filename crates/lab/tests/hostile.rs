@@ -210,7 +210,7 @@ fn untrusted_symlink_is_not_followed_but_roots_own_is() {
 
 #[test]
 #[needs(Root)]
-fn sticky_directory_holds_private_data() {
+fn sticky_directory_holds_private_data_and_world_writable_none() {
     let yard = Yard::new();
     let sticky = yard.directory("sticky", 0o1777);
     let dir = DataDir::create(&sticky.join("results/data/001-x-c1-r1"), &owner(), &yard.ledger).unwrap();
@@ -218,6 +218,21 @@ fn sticky_directory_holds_private_data() {
     assert_eq!(mode & 0o022, 0, "other users may not write to it: {mode:o}");
     dir.remove().unwrap();
     assert_eq!(fs::read_dir(&sticky).unwrap().count(), 0);
+    let open = yard.directory("open", 0o777);
+    let below = open.join("results/data/001-x-c1-r1");
+    assert_refused(&DataDir::check(&below).unwrap_err(), &open, "chmod go-w");
+    assert_refused(&DataDir::create(&below, &owner(), &yard.ledger).unwrap_err(), &open, "run.data_dir");
+    let group = yard.directory("group", 0o775);
+    std::os::unix::fs::chown(&group, None, Some(OUTSIDER)).unwrap();
+    assert_refused(&DataDir::check(&group.join("001-x")).unwrap_err(), &group, "the group 12345 may write to it");
+    let other_processes = yard.directory("others", 0o755);
+    std::os::unix::fs::chown(&other_processes, Some(OUTSIDER), None).unwrap();
+    assert_refused(
+        &DataDir::check(&other_processes.join("001-x")).unwrap_err(),
+        &other_processes,
+        "it belongs to 12345",
+    );
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
     yard.assert_unharmed();
 }
 
