@@ -449,7 +449,14 @@ mod tests {
         fn ended(&mut self, _: &Record) {}
     }
 
-    /// Guards against skipping an unreadable line: the trial counted as done without the data in it.
+    fn lives(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        // A zombie stays until its parent waits for it.
+        !stat.is_empty() && !stat.contains(") Z ")
+    }
+
+    /// Guards against skipping an unreadable line: the trial counted as done without the data in it. A server that
+    /// outlives the trial is ended too.
     #[test]
     fn trial_that_emits_unreadable_events_is_ended_and_fails() {
         let (dir, registry) = (tempfile::tempdir().unwrap(), registry());
@@ -466,9 +473,11 @@ mod tests {
         let results = ResultsDir::create(Claim::new(&path("results")).unwrap(), &prepared).unwrap();
         let managed = provision::ResourceRegistry::at(&path("state")).unwrap();
         let reports = format!(
-            r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
+            r#"cat > /dev/null; echo $$ > {}; sleep 1000 > /dev/null & echo $! > {}
+               echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
                echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
-            path("pid").display()
+            path("pid").display(),
+            path("server").display()
         );
         let child = || -> std::io::Result<Command> {
             let mut command = Command::new("sh");
@@ -494,8 +503,9 @@ mod tests {
         let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };
         assert_eq!(phase, PhaseKind::Load);
         assert!(cause.contains("cannot be read") && cause.contains("line 3 is not an event"), "{cause}");
-        let pid = std::fs::read_to_string(path("pid")).unwrap();
-        assert!(!Path::new("/proc").join(pid.trim()).exists(), "the trial works on");
+        for process in ["pid", "server"] {
+            assert!(!lives(&std::fs::read_to_string(path(process)).unwrap()), "{process}: it works on");
+        }
         assert!(!path("data/001-rocksdb-c1-r1").exists(), "its data is still there");
         assert!(leftovers::find(&managed).unwrap().is_empty());
     }
