@@ -12,7 +12,8 @@ mod embedded;
 use common::{TestDir, ended, phase, set, two_at_a_time};
 use rumba_engine_api::check::Check;
 use rumba_engine_api::engine::{Durability, Engine, EngineConfig, Instance, Session};
-use rumba_engine_api::kv::{KvSession, Scan};
+use rumba_engine_api::error::Result;
+use rumba_engine_api::kv::{KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Settings, Value};
 use rumba_engine_api::worker::{Client, block_on};
 use rumba_engine_api::workload::{Bound, Workload};
@@ -203,6 +204,7 @@ const COUNT: usize = 0;
 const KEYS: usize = 1;
 const VALUES: usize = 2;
 const UPDATES: usize = 3;
+const REQUESTED: usize = 4;
 
 fn uniform_lengths() -> [(&'static str, Value); 2] {
     [("fieldlengthdistribution", Value::Text("uniform".to_owned())), ("insertorder", Value::Text("ordered".to_owned()))]
@@ -306,6 +308,68 @@ fn updates_that_are_undone_are_missed() {
     assert!(changed > 50 && lost >= changed / 2, "{lost} fields of {changed} records");
     let checks = worked.checks();
     assert!(checks[UPDATES].examples[0].contains("is gone"), "{checks:?}");
+}
+
+/// A session whose scans return at most this many records, and this many fewer where they reach the end.
+struct Shortened {
+    session: Box<dyn KvSession>,
+    most: usize,
+    fewer: usize,
+}
+
+impl KvSession for Shortened {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        self.session.get(space, key, value)
+    }
+
+    fn scan(&mut self, space: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize> {
+        let met = self.session.scan(space, Scan { limit: scan.limit.min(self.most), ..scan }, visit)?;
+        Ok(if met < scan.limit { met.saturating_sub(self.fewer) } else { met })
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.session.begin()
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        self.session.get_for_update(space, key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<()> {
+        self.session.put(space, key, value)
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<()> {
+        self.session.delete(space, key)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.session.commit()
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.session.rollback()
+    }
+}
+
+/// Each scan finds the record at its start, and verification finds all records, so the missed ones were once not
+/// reported.
+#[test]
+fn scans_that_return_too_few_records_are_found() {
+    // Without inserts, which could make up for missed records.
+    let mix = [("insertproportion", Value::Float(0.0)), ("scanproportion", Value::Float(0.2))];
+    for (most, fewer) in [(1, 0), (usize::MAX, 1)] {
+        let worked = Worked::new(&Lmdb, &mix);
+        assert_eq!(worked.broken(), []);
+        let session = Shortened { session: worked.keys(), most, fewer };
+        run(worked.bound.client(Session::Kv(Box::new(session)), ALONE, 2).unwrap(), 1000);
+        let broken = worked.broken();
+        let [(REQUESTED, missed)] = broken[..] else { panic!("{broken:?}") };
+        // One row for each scan, or one row too few for scans of many lengths.
+        assert!(if most == 1 { missed == 1 } else { missed > 10 }, "{missed}");
+        let examples = &worked.checks()[REQUESTED].examples;
+        assert!(examples.iter().any(|example| example.starts_with("a scan from user")), "{examples:?}");
+    }
 }
 
 #[test]
