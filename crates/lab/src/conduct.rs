@@ -474,6 +474,7 @@ mod tests {
         let managed = provision::ResourceRegistry::at(&path("state")).unwrap();
         let reports = format!(
             r#"cat > /dev/null; echo $$ > {}; sleep 1000 > /dev/null & echo $! > {}
+               until grep -q sleep /proc/$!/comm; do :; done
                echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
                echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
             path("pid").display(),

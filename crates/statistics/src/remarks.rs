@@ -206,6 +206,7 @@ fn throttled(record: &Record) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use rumba_engine_api::check::Check;
     use rumba_engine_api::engine::{DEFERRED_BYTES, Gauge};
     use rumba_engine_api::limits::StorageLimit;
     use rumba_engine_api::workload::ResponseLimit;
@@ -244,6 +245,14 @@ mod tests {
         assert_eq!(codes(&own), [""; 0], "no other process writes to the trial's own volume");
         let unknown = changed(|phase| phase.spent.process_write_bytes = Metric::absent("no permission"));
         assert_eq!(codes(&unknown), [""; 0]);
+    }
+
+    #[test]
+    fn broken_data_is_said() {
+        let mut broken = record("a", 8, 1);
+        let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
+        broken.phases.last_mut().unwrap().checks = vec![check];
+        assert_eq!(codes(&broken), ["verification-failed"]);
     }
 
     #[test]

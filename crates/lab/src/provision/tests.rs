@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -128,7 +129,15 @@ fn what_a_kill_left_is_found_and_cleaned() {
     let leftovers = host.leftovers();
     assert_eq!(leftovers.len(), 1);
     assert!(leftovers[0].to_string().starts_with(&format!("data directory {}, ", path.display())), "{}", leftovers[0]);
+    // A server outlives the trial that was killed.
+    let mark = stray_processes::mark(&path, &leftovers[0].owner);
+    let mut server = Command::new("sleep").arg("1000").env(MARK_VARIABLE, mark).spawn().unwrap();
+    // It has its environment a moment after its start.
+    while fs::read(format!("/proc/{}/environ", server.id())).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
     host.ledger.clean(&leftovers[0]).unwrap();
+    assert_eq!(server.wait().unwrap().signal(), Some(9));
     assert!(!path.exists());
     assert!(host.leftovers().is_empty());
     assert_eq!(host.entries(), 0);

@@ -147,6 +147,7 @@ fn named(headlines: &[&Headline<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use rumba_results::metric::Metric;
+    use rumba_results::record::{PhaseKind, Status};
     use rumba_results::results::Results;
 
     use super::*;
@@ -240,6 +241,20 @@ mod tests {
         let lost = found(&runs(7, 100.0), &results(Vec::new()));
         assert!(!lost.is_empty() && lost.iter().all(|gated| gated.verdict.closes()));
         assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SingleRun));
+    }
+
+    #[test]
+    fn parts_of_runs_close_every_gate() {
+        let mut cut_off = runs(7, 100.0);
+        for trial in &mut cut_off.trials {
+            trial.record.status = Status::Failed { phase: PhaseKind::Loop(2), cause: "killed".to_owned() };
+            trial.record.phases.truncate(3);
+        }
+        for gate in ["worse", "ops_per_s < 0.95"] {
+            let gated = Gate::parse(gate).unwrap().judge(&compare(&runs(7, 100.0), &cut_off)).unwrap();
+            let of_loops = gated.iter().find(|gated| gated.reason.contains("no repeat of a ended its loops"));
+            assert!(of_loops.is_some_and(|gated| gated.verdict == Found::NotJudged), "{gate}: {gated:?}");
+        }
     }
 
     #[test]

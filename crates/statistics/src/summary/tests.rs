@@ -134,6 +134,10 @@ fn suspended_phase_is_excluded_and_rest_of_the_trial_counts() {
     assert!(summary.unfinished.is_empty() && row.unsound.is_empty(), "its data is sound, and it came to its end");
     let alone = summarise(&results(vec![suspend(of(1), PhaseKind::Loop(1))]));
     assert!(alone.row("a", 8).unwrap().run.is_none(), "no other loop of it stands in for the run");
+    let mut aged = of(1);
+    aged.phases.insert(1, phase(PhaseKind::Age, 5.0, 1000, 1e7));
+    let aged = summarise(&results(vec![suspend(aged, PhaseKind::Age)]));
+    assert!(aged.rows[0].run.is_some() && aged.rows[0].suspended.is_empty(), "the age has no figures");
 }
 
 #[test]
