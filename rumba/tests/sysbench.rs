@@ -161,6 +161,26 @@ fn the_suite_runs_over_postgresql() {
 }
 
 #[test]
+fn what_it_says_of_itself_is_what_tools_look_for() {
+    let place = TestDir::new();
+    assert!(succeeds(&place, &["--version"]).starts_with("sysbench 1.1.0"));
+    let help = succeeds(&place, &["--help"]);
+    for words in ["--threads=N", "--db-driver=STRING", "--mysql-host=", "--pgsql-host=", "--sqlite-db="] {
+        assert!(help.contains(words), "{words} in {help}");
+    }
+    for words in [["--help", "--version"], ["--version", "--help"]] {
+        assert_eq!(succeeds(&place, &words), help, "sysbench looks for --help first: {words:?}");
+    }
+    let help = succeeds(&place, &["oltp_read_only", "help"]);
+    assert!(help.contains("oltp_read_only options:") && help.contains("--table_size=N"), "{help}");
+    // Called by its name, it is sysbench.
+    let link = place.path("sysbench");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rumba"), &link).unwrap();
+    let output = std::process::Command::new(link).arg("--version").output().unwrap();
+    assert!(text(&output).starts_with("sysbench 1.1.0"), "{}", text(&output));
+}
+
+#[test]
 fn the_banner_comes_first_unless_little_is_to_be_said() {
     let place = TestDir::new();
     let script = "sysbench.cmdline.options = { mode = {'Which', 'fast'} } print('loaded', sysbench.test.path)
@@ -190,6 +210,22 @@ fn a_dry_run_needs_no_server() {
 fn nap(place: &TestDir, more: &str) {
     let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(1000) end\n";
     std::fs::write(place.path("nap.lua"), format!("{script}{more}")).unwrap();
+}
+
+#[test]
+fn statement_times_are_reported_at_maximum_verbosity() {
+    let place = TestDir::new();
+    let options = ["--db-driver=sqlite", "--db-debug", "oltp_read_only", "--table-size=500"];
+    succeeds(&place, &[&options[..], &["prepare"]].concat());
+    let run = ["--events=50", "--time=0", "run"];
+    let said = succeeds(&place, &[&options[..], &run].concat());
+    assert!(!said.contains("execution statistics"), "{said}");
+    let said = succeeds(&place, &[&options[..], &["--verbosity=5"], &run].concat());
+    for part in ["Query execution statistics:", "Results fetching statistics:"] {
+        let (_, reported) =
+            said.split_once(&format!("DEBUG: {part}\n")).unwrap_or_else(|| panic!("no {part:?} in {said}"));
+        assert!(figure(reported, "DEBUG:   total:") > 0.0, "{part}: {said}");
+    }
 }
 
 /// Guards against counting warmup events: they once used up the requested number, so the warmup ended with them and
@@ -250,6 +286,25 @@ fn a_command_of_all_threads_that_fails_in_one_fails() {
 }
 
 #[test]
+fn queue_length_is_reported_during_a_rate_limited_run() {
+    let place = TestDir::new();
+    let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end";
+    std::fs::write(place.path("nap.lua"), script).unwrap();
+    let words = ["--rate=2000", "--time=2", "--report-interval=1", "--report-json=r.json", "run"];
+    let said = succeeds(&place, &[&["nap.lua"][..], &words].concat());
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 1s ] ")).collect();
+    assert!(lines.len() == 2 && lines[0].contains(" eps: ") && !lines[1].contains(','), "{said}");
+    // Two thousand events arrive per second, and at most five hundred are served.
+    let (length, concurrency) =
+        (figure(&said, "[ 1s ] queue length:"), lines[1].split_once("concurrency: ").unwrap().1);
+    assert!(length >= 1000.0 && ["0", "1"].contains(&concurrency), "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["intervals"][0]["queue_length"].as_f64(), Some(length), "{json}");
+    assert!(json["total"].get("queue_length").is_none(), "{json}");
+}
+
+#[test]
 fn mistakes_are_refused_in_its_words() {
     let place = TestDir::new();
     for (words, said) in [
@@ -275,6 +330,32 @@ fn mistakes_are_refused_in_its_words() {
         assert_eq!(output.status.code(), Some(1), "{words:?}: {}", text(&output));
         assert!(text(&output).contains(said), "{words:?}: {}", text(&output));
     }
+}
+
+#[test]
+fn reports_come_while_it_runs_and_at_its_end() {
+    let place = TestDir::new();
+    std::fs::write(
+        place.path("nap.lua"),
+        "ffi.cdef[[int usleep(unsigned int);]]\nlocal events = 0
+        function event() events = events + 1 ffi.C.usleep(events % 10 == 0 and 20000 or 2000) end
+        function done() print('done') end",
+    )
+    .unwrap();
+    let words =
+        ["nap.lua", "--time=3", "--report-interval=1", "--percentile=50,99", "--histogram", "--report-json=r.json"];
+    let said = succeeds(&place, &[&words[..], &["--threads=2", "--warmup-time=1", "run"]].concat());
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ ")).collect();
+    assert!((2..=3).contains(&lines.len()) && lines[0].starts_with("[ 1s ] thds: 2 eps: "), "{said}");
+    // One of ten sleeps is ten times as long, so more than one of a hundred.
+    assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 19.0, "{said}");
+    assert!(figure(&said, "min:") >= 1.9 && said.ends_with("done\n"), "{said}");
+    let events = figure(&said, "total number of events:");
+    assert!(events > 100.0 && events <= 3100.0, "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["total"]["events"].as_f64(), Some(events), "{json}");
+    assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 19.0, "{json}");
 }
 
 #[test]

@@ -46,6 +46,28 @@ fn intervals(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with("[ ") && line.contains(" thds: ")).collect()
 }
 
+/// Guards against lost counts: the interval of a checkpoint once had counts near 0, because the checkpoint took them.
+#[test]
+fn interval_with_a_checkpoint_reports_all_its_events() {
+    let place = TestDir::new();
+    let script = "function event() ffi.C.usleep(2000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end";
+    let words = ["--time=4", "--report-interval=2", "--report-checkpoints=1,3", "run"];
+    let said = succeeds(&place, script, &words);
+    let lines = intervals(&said);
+    assert!(!lines.is_empty(), "{said}");
+    for line in lines {
+        let (tps, qps) = (figure(line, "tps:"), figure(line, "qps:"));
+        assert!(tps > 0.0 && (qps / tps - 1.0).abs() < 0.1, "each event is one query: {line}");
+    }
+    let reads: Vec<f64> = said.split("SQL statistics:").skip(1).map(|part| figure(part, "read:")).collect();
+    let events: Vec<f64> =
+        said.split("SQL statistics:").skip(1).map(|part| figure(part, "total number of events:")).collect();
+    assert_eq!(reads.len(), 3, "{said}");
+    for (reads, events) in reads.iter().zip(&events) {
+        assert!((reads - events).abs() <= 2.0, "{said}");
+    }
+}
+
 /// Guards against warmup effects in the results: events waiting at the end of a warmup were once served after it, and
 /// their wait counted as response time.
 #[test]

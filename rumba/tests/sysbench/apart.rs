@@ -38,6 +38,26 @@ fn script_option_named_like_a_sysbench_option_is_separate() {
     assert!(said.ends_with("3\t4\toff\n"), "{said}");
 }
 
+/// sysbench has no `--report-json`, so a script may define it. rumba once wrote a file `on`.
+#[test]
+fn script_option_named_like_one_of_rumba_is_the_scripts() {
+    let place = TestDir::new();
+    let script = "sysbench.cmdline.options =
+            { report_json = {'Whether', false}, report_layout = {'Which', 'wide'}, client_driver = {'How many', 3} }
+        function event() end
+        function done() print(sysbench.opt.report_json, sysbench.opt.report_layout, sysbench.opt.client_driver) end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    for (given, printed) in [
+        (&["--report-json=on", "--report-layout=narrow", "--client-driver=7"][..], "true\tnarrow\t7\n"),
+        (&["--report-json"], "true\twide\t3\n"),
+        (&[], "false\twide\t3\n"),
+    ] {
+        let said = succeeds(&place, &[given, &["own.lua", "--events=1", "--time=0", "run"]].concat());
+        assert!(said.ends_with(printed) && said.contains("General statistics:"), "{said}");
+        assert!(!place.path("on").exists(), "{given:?}");
+    }
+}
+
 /// Guards against using one server only: all connections of a client once went to the same one. No server listens here.
 #[test]
 fn connections_take_the_servers_in_turn() {

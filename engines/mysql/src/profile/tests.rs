@@ -160,3 +160,22 @@ fn no_two_engines_of_a_published_experiment_are_planned_alike() {
         }
     }
 }
+
+#[test]
+fn compared_engines_differ_only_in_the_claimed_setting() {
+    for (name, one, other, setting) in [
+        ("tpcc-settings.toml", "base", "hash-index", "innodb_adaptive_hash_index"),
+        ("tpcc-settings.toml", "base", "no-doublewrite", "innodb_doublewrite"),
+        ("tpcc-settings.toml", "base", "4k", "innodb_page_size"),
+        ("tpcc-settings.toml", "mysql-9.7", "mysql-9.7.no-checksums", "innodb_checksum_algorithm"),
+        ("tpcc-settings.toml", "mysql-9.7", "mysql-9.7.concurrency-32", "innodb_thread_concurrency"),
+        ("lsm-shape.toml", "merged", "concurrent", "rocksdb_allow_concurrent_memtable_write"),
+        ("lsm-shape.toml", "merged", "level0", "rocksdb_override_cf_options"),
+    ] {
+        let engines: BTreeMap<String, Planned> = planned(&published(name)).into_iter().collect();
+        let (one, other) = (&engines[one], &engines[other]);
+        let differing: Vec<&String> =
+            one.keys().chain(other.keys()).filter(|key| one.get(*key) != other.get(*key)).collect();
+        assert!(differing.iter().all(|key| *key == setting) && !differing.is_empty(), "{name}: {differing:?}");
+    }
+}
