@@ -1,13 +1,18 @@
 //! The live page over real runs: which requests are answered, the events and their order, and a stop button that leaves
 //! the same results as Ctrl-C.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 #[path = "common/served.rs"]
 mod served;
 
 use std::time::{Duration, Instant};
 
-use common::{TestDir, ended, kill, phase, text};
+use common::{CALM, TestDir, ended, kill, phase, set, text};
+use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 use served::{PATIENCE, Served};
 
@@ -185,4 +190,37 @@ fn past_results_are_listed_noted_compared_and_drawn() {
     assert_eq!(served.get("history?experiment=linkbench").0, 200);
     kill("-INT", served.child.id());
     assert_eq!(served.ended().0.code(), Some(0));
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn live_page_shows_results_and_cause_after_a_full_disk() {
+    let place = TestDir::new();
+    let memory = Tmpfs::at(&place.path("memory"), "size=24m");
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
+    let sets = ["maxid1=2000", "clients=2", CALM, "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
+    set(&mut command, sets);
+    let run = Served::start(command);
+    run.await_loop();
+    let mut events = run.events(&[]);
+    events.next().expect("it arrives before the disk is full");
+    fill(memory.path());
+    let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
+    assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");
+    let (.., result) = events.find(|(_, kind, _)| kind == "result").unwrap();
+    assert!(result["trials"][0]["ended"].as_str().unwrap().contains("results-disk-full"), "{result}");
+    let (.., how) = events.find(|(_, kind, _)| kind == "end").unwrap();
+    assert_eq!((&how["failed"], &how["interrupted"]), (&1.into(), &false.into()));
+    let (status, said) = run.ended();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let report = place.rumba(&["report", "memory/out", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["missing"], Value::Array(Vec::new()), "no line is left half-written");
+    // Each line of the intervals and of the engine samples is complete.
+    for file in ["intervals.ndjson", "engine.ndjson"] {
+        let lines = std::fs::read_to_string(memory.path().join("out/trials/001-lmdb-c2-r1").join(file)).unwrap();
+        assert!(lines.ends_with('\n') && lines.lines().count() > 1, "{file}");
+        lines.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
+    }
+    assert!(place.is_clean());
 }

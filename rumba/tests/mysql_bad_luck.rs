@@ -53,6 +53,25 @@ fn silently_changed_value_is_refused_with_both_values() {
     assert!(place.is_clean());
 }
 
+#[test]
+#[needs(MariaDb)]
+fn invalid_settings_are_refused_before_creation() {
+    let outside = "is outside the data directory";
+    for (more, reported) in [
+        (&["innodb.innodb_log_group_home_dir=/nowhere"][..], outside),
+        (&["innodb.general_log_file=../../x.log"], outside),
+        // A dry run once accepted this, and the run ended with the server's refusal.
+        (&["innodb.page_size=7k", "--dry-run"], "expected one of 4k, 8k, 16k, 32k, 64k"),
+        (&["innodb.innodb_io_capacity=50"], "from 100 to"),
+    ] {
+        let place = TestDir::new();
+        let output = ended(2, place.short_run("innodb", &[&["--set"], more].concat()));
+        let words = text(&output).replace("\n  │ ", " ");
+        assert!(words.contains(reported), "{more:?}: {words}");
+        assert!(!place.path("out").exists(), "{more:?}");
+    }
+}
+
 /// It would run until the first transaction to roll back, and leave inconsistent data.
 #[test]
 fn workloads_refuse_a_storage_engine_without_transactions() {

@@ -189,6 +189,19 @@ fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     assert!(unpaid["message"].to_string().contains("`flush=no`"), "{unpaid}");
 }
 
+/// Servers that rumba starts have room for as many clients as the profile sets.
+#[test]
+#[needs(MariaDb)]
+fn clients_above_configured_limit_are_refused_early() {
+    let place = TestDir::new();
+    let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=2,10"]).output();
+    let output = output.unwrap();
+    let words = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("raise the engine's setting max_connections, or set 9 or fewer"), "{words}");
+    assert!(!place.path("out").exists(), "nothing was created");
+}
+
 /// Guards against a crash: the process once died while starting a thread, with "failed to allocate an alternative
 /// stack".
 #[test]
