@@ -1,5 +1,5 @@
 //! Files that other users have put next to and into results. `rumba serve`, `report` and `history` do not follow them,
-//! wait for them or write through them, and show all other results.
+//! wait for them or write through them, and show all other results. Another test fills the disk while a note is stored.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]
@@ -18,6 +18,7 @@ use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use common::{TestDir, text};
+use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::{Value, json};
 use served::{PATIENCE, Served};
 
@@ -252,4 +253,30 @@ fn forged_library_cache_is_ignored_and_notes_keep_owner() {
     assert_eq!(served.post("note", "name=a&note=seen").0, 303);
     assert_eq!(fs::metadata(&notes).unwrap().uid(), OUTSIDER);
     assert_eq!(fs::read_to_string(&cache).unwrap(), forged, "it belongs to another user");
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_note_that_finds_no_room_is_said_so_and_leaves_the_old_one() {
+    let place = TestDir::new();
+    let results = with_results(&place);
+    let memory = Tmpfs::at(&place.path("memory"), "size=8m");
+    copy(&results.join("a"), &memory.path().join("a"));
+    let served = Served::start(place.rumba(&["serve", "memory"]));
+    assert_eq!(served.post("note", "name=a&tags=old&note=before").0, 303);
+    await_all_read(&served);
+    fill(memory.path());
+    let note = format!("name=a&tags=new&note={}", "after".repeat(1500));
+    let (status, answer) = served.post("note", &note);
+    assert!(status == 500 && answer.contains("memory/library.json: No space left on device"), "{answer}");
+    assert!(answer.contains("value=\"new\"") && answer.contains("afterafter"), "what was typed can be sent again");
+    let list = served.get("").1;
+    assert!(list.contains("#old") && list.contains("before") && !list.contains("#new"), "{list}");
+    let kept: Value = serde_json::from_slice(&fs::read(memory.path().join("library.json")).unwrap()).unwrap();
+    assert_eq!(kept["results"]["a"], json!({ "tags": ["old"], "note": "before" }));
+    let left = fs::read_dir(memory.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(left.into_iter().all(|name| !name.starts_with(".rumba-")), "a part of the new one is left");
+    fs::remove_file(memory.path().join("ballast")).unwrap();
+    assert_eq!(served.post("note", &note).0, 303);
+    assert!(served.get("").1.contains("#new"));
 }
