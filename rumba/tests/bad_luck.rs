@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{TestDir, children, ended, is_alive, kill, phase, start_long_run, text};
@@ -56,6 +56,16 @@ fn results_at_a_dangling_link_are_refused_by_its_name() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
         assert!(text(&output).contains("link is a symbolic link to unplugged/disk"), "{}", text(&output));
     }
+}
+
+#[test]
+fn library_that_is_a_pipe_is_refused_without_waiting() {
+    let place = TestDir::new();
+    assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let pipe = format!("rocksdb.library={}", place.path("pipe").display());
+    let output = place.short_run("rocksdb", &["--set", &pipe]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(!place.path("out").exists());
 }
 
 #[test]

@@ -351,6 +351,25 @@ fn a_scripts_options_are_settings_of_the_experiment() {
     assert!(place.is_clean());
 }
 
+#[test]
+fn broken_and_choosy_scripts_are_refused_before_creation() {
+    let place = TestDir::new();
+    std::fs::write(place.path("broken.lua"), "function event( end").unwrap();
+    let script = "sysbench.cmdline.options = { rows = {'How many', 1, nil, function(_, value)
+        return ffi.string(value) ~= '0' end} } function event() end";
+    std::fs::write(place.path("choosy.lua"), script).unwrap();
+    for (more, reported) in [
+        (&["script=broken.lua"][..], "broken.lua:1: "),
+        (&["script=choosy.lua", "rows=0"], "rows: the script choosy.lua does not take `0`"),
+        (&["script=choosy.lua", "options=--rows=0"], "invalid option: --rows=0"),
+    ] {
+        let output = run(&place, "sqlite", more).output().unwrap();
+        let words = in_a_line(&output);
+        assert!(output.status.code() == Some(2) && words.contains(reported), "{more:?}: {words}");
+    }
+    assert!(!place.path("out").exists());
+}
+
 /// A test that reads after the writes uses tables that were written to, which its record reports, and verifies them as
 /// well.
 #[test]
