@@ -126,6 +126,27 @@ fn operation_open_at_deadline_is_counted_once_with_its_wait() {
 }
 
 #[test]
+fn a_closed_loop_ends_what_it_has_in_flight() {
+    for driving in drivers(CLIENTS) {
+        let gate = Gate::default();
+        let mut running = start(driving, Schedule::closed(7), &gate);
+        pause(30);
+        gate.close(true);
+        pause(60);
+        running.finish();
+        running.collect();
+        pause(60);
+        gate.close(false);
+        wait_for_end(&mut running);
+        let (late, censored) = running.cut();
+        // On a shared thread, only the client that held the thread had begun.
+        assert!((1..=u64::from(CLIENTS)).contains(&late.ops()) && censored.is_empty(), "{driving:?} {late:?}");
+        assert!(max_ms(&late) >= 100.0);
+        running.join();
+    }
+}
+
+#[test]
 fn stuck_client_holds_no_arrival_from_a_free_client() {
     // One client hangs from its first operation on; the two others serve the schedule.
     let gate = Gate::default();
