@@ -290,6 +290,26 @@ fn goes_on_after(end: fn(&mut Child)) {
     assert!(resumed(&place, &[]).contains("all trials have been run"));
 }
 
+/// A load is made for each repeat, and removed before the next one.
+#[test]
+fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
+    let place = TestDir::new();
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "out"]);
+    set(&mut command, ["maxid1=2000", "clients=[1,2]", CALM, "load_clients=2", "warmup=0s", "loops=1", "loop=1s"]);
+    set(&mut command, ["interval=200ms", "repeats=2"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    await_loop(&place, &mut run, "005-lmdb-c1-r2");
+    assert!(!place.path("out/data/001-lmdb-load").exists(), "the first repeat's load is still there");
+    kill_with_its_trial(&mut run);
+    assert!(resumed(&place, &[]).contains("trial 4 need not load again"));
+    let report = place.report();
+    let names =
+        ["001-lmdb-load", "002-lmdb-c1-r1", "003-lmdb-c2-r1", "004-lmdb-load2", "005-lmdb-c1-r2", "006-lmdb-c2-r2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert!(report["summary"]["rows"].as_array().unwrap().iter().all(|row| row["loads"] == 2));
+    assert!(place.is_clean());
+}
+
 #[test]
 fn load_with_a_lost_record_is_repeated_as_a_new_trial() {
     let place = TestDir::new();
