@@ -5,9 +5,9 @@ use std::task::Poll;
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Visit};
-use rumba_transport::{Linked, call_failed, left_out};
+use rumba_transport::{Linked, left_out};
 
-use super::failure::{refused, usual};
+use super::failure::{call_failed, refused, usual};
 use super::outbox::{Kind, Pending};
 use super::plan::Plan;
 use super::{WireSession, load};

@@ -10,6 +10,13 @@ use crate::WireError;
 use crate::codec::answer::Refusal;
 use crate::error::contains;
 
+/// The error for a caller's mistake or for an operation that this session does not support. With the transport's function
+/// of this name, a point select takes four more instructions.
+#[cold]
+pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
+    EngineError::Failed { call, message: message.to_owned() }
+}
+
 /// The frequent errors: a conflict with another transaction, or a duplicate key. With
 /// [`SessionOptions::terse_conflicts`] they occur on the load path, so no memory is allocated.
 pub(super) fn usual(refusal: &Refusal<'_>, options: &SessionOptions) -> Option<EngineError> {

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use rumba_engine_api::error::{EngineError, ErrorCode, Result};
 use rumba_engine_api::sql::Param;
-use rumba_transport::{Channel, call_failed, quoted_name, server_text};
+use rumba_transport::{Channel, quoted_name, server_text};
 
+use super::failure::call_failed;
 use super::literal::{self, put_escaped, put_quoted};
 use super::outbox::{Kind, Outbox, Pending, Queue};
 use super::statement::{Binary, DATETIME, LONG_LONG, VAR_STRING, put_time};

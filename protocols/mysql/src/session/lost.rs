@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use rumba_engine_api::error::EngineError;
 use rumba_engine_api::sql::Answer;
-use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, call_failed, in_statement};
+use rumba_transport::{Address, CONNECT, Channel, Link, LinkCounts, Linked, OnLost, in_statement};
 
-use super::failure::usual;
+use super::failure::{call_failed, usual};
 use super::{SessionOptions, Stage, WireSession};
 use crate::codec::answer::Refusal;
 use crate::connection::Connection;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::sql::{Answer, Dialect, Param, SqlSession, Statement, Statements, Visit};
-use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, announce, call_failed};
+use rumba_transport::{Link, LinkCounts, Linked, OnLost, TableObserver, Target, Templates, announce};
 
 use crate::WireError;
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
@@ -27,6 +27,7 @@ use crate::connection::Connection;
 use crate::query::{QUERY, query};
 
 use answers::Stage;
+use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
 use plan::Plan;
 
