@@ -1,13 +1,11 @@
 //! The engine's files that are kept next to the results: a server's configuration and log.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rumba_engine_api::engine::KEPT;
-
-use crate::store;
 
 /// Bytes of a file that are kept: half from its head and half from its tail.
 const LONGEST: u64 = 8 << 20;
@@ -56,11 +54,20 @@ impl EngineFiles {
     /// Writes the files into a trial's results; what is there already stays as it is.
     pub fn write(&mut self, directory: &Path) {
         for (name, bytes) in &self.files {
-            if let Err(error) = store::create(&directory.join(name), bytes) {
+            if let Err(error) = write_new(&directory.join(name), bytes) {
                 self.problems.push(format!("{name}: {error}"));
             }
         }
     }
+}
+
+/// Writes a new file. A partial file is removed, because it would mislead and take space that the record needs.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes).inspect_err(|_| {
+        // If the removal fails, the partial file stays; the caller reports the original error.
+        let _ = fs::remove_file(path);
+    })
 }
 
 /// A plain file's bytes, or its head and tail when it is longer; `None` for anything else.

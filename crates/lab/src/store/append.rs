@@ -103,12 +103,13 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When it exists, or why it could not be written; nothing of it is left then.
-pub fn create(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+pub fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(content.as_ref()).inspect_err(|_| {
-        // A partial file would mislead, and take space that the record needs. The caller reports the original error.
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
         let _ = fs::remove_file(path);
-    })
+    }
+    written
 }
 
 /// Replaces a file that a user has named: completely, or not at all. A pipe or a link is not replaced but written to.

@@ -27,7 +27,6 @@ use rumba_results::record::{FORMAT, TrialPlan};
 use rumba_results::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use append::create;
 pub use append::{replace_named, replace_plain};
 pub use claim::{Claim, is_being_written};
 pub use error::{ClaimError, ReadError};
@@ -110,7 +109,7 @@ impl ResultsDir {
         // Create these files without replacing any. Locks do not reach another host of a shared disk, so this excludes
         // a run there.
         let (toml, json) = (path.join("experiment.toml"), path.join("experiment.json"));
-        create(&toml, &experiment.as_run).map_err(|cause| error::io_error(&toml, cause))?;
+        append::create(&toml, &experiment.as_run).map_err(|cause| error::io_error(&toml, cause))?;
         let begun = std::fs::create_dir(path.join("trials"))
             .and_then(|()| append::replace(&json, &serde_json::to_string_pretty(&meta)?));
         if let Err(cause) = begun {
