@@ -70,7 +70,7 @@ impl TimeCells {
 }
 
 #[inline]
-pub(super) fn add(cell: &AtomicU64, amount: u64) {
+fn add(cell: &AtomicU64, amount: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 

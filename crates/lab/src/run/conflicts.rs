@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rumba_engine_api::conflict::CountConflicts;
 use rumba_engine_api::error::Conflict;
 
-use super::cells::add;
-
 /// The number of kinds with separate counts; no known engine has a quarter of them.
 const MOST: usize = 16;
 /// The name for all other kinds.
@@ -39,11 +37,15 @@ pub struct ConflictCells {
     others: AtomicU64,
 }
 
+fn add_one(count: &AtomicU64) {
+    count.store(count.load(Relaxed) + 1, Relaxed);
+}
+
 impl CountConflicts for ConflictCells {
     /// Called only by the owning thread.
     fn count(&self, conflict: Conflict) {
         let slot = self.slots.iter().find(|slot| *slot.conflict.get_or_init(|| conflict) == conflict);
-        add(slot.map_or(&self.others, |slot| &slot.count), 1);
+        add_one(slot.map_or(&self.others, |slot| &slot.count));
     }
 }
 
