@@ -17,8 +17,8 @@ use rumba_engine_api::wait::{Wait, forget, sleep, wait_for};
 use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
 use rumba_lab::run::Driving;
-use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
-use rumba_lab::run::group::ClientGroup;
+use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
+use rumba_lab::run::group::{ClientGroup, Waited};
 use rumba_results::record::QueueKind;
 
 #[global_allocator]

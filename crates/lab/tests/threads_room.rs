@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rumba_engine_api::error::Result;
 use rumba_engine_api::worker::{Client, HostShare, Op, OpKind, Worker};
 use rumba_lab::meter::ThreadCpuRegistry;
-use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
-use rumba_lab::run::group::ClientGroup;
+use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
+use rumba_lab::run::group::{ClientGroup, Waited};
 use rumba_lab::run::{Driving, room};
 
 /// The number of threads for which mappings are left.

@@ -17,7 +17,8 @@ use rumba_lab::store;
 
 pub use entry::{Details, Entry};
 
-use cache::{Cache, CachedResult};
+use cache::Cache;
+use entry::CachedResult;
 use notes::{Note, Notes};
 
 /// A directory of results.

@@ -21,8 +21,8 @@ use super::orders::{Head, Notice, Order, Ready, Role};
 use crate::meter::{Meters, Reading, Role as ThreadRole, ThreadCpuRegistry};
 use crate::registry::Registry;
 use crate::run::cells::Counts;
-use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
-use crate::run::group::ClientGroup;
+use crate::run::driver::{Made, Make, Plan, Running, Schedule};
+use crate::run::group::{ClientGroup, Waited};
 use crate::run::{Driving, room};
 
 /// How often running clients are looked at.

@@ -13,8 +13,8 @@ use super::hosts::Fleet;
 use super::orders::{Head, Order, Role};
 use crate::run::cells::Counts;
 use crate::run::cut::Censored;
-use crate::run::driver::{Schedule, Waited};
-use crate::run::group::ClientGroup;
+use crate::run::driver::Schedule;
+use crate::run::group::{ClientGroup, Waited};
 
 /// The time from the order to start until the start, besides two round trips.
 const LEAD: Duration = Duration::from_millis(10);

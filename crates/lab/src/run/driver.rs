@@ -19,7 +19,7 @@ use super::active::ActivePeriods;
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
-use super::group::ClientGroup;
+use super::group::{ClientGroup, Waited};
 use super::in_flight::{InFlight, Stage};
 use super::lateness::Lateness;
 use super::loops::{Loop, panicked};
@@ -159,15 +159,6 @@ pub struct Running {
     end_ns: Option<u64>,
     /// The last end of a client until now.
     last_end: Option<Instant>,
-}
-
-/// The reason for the end of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waited {
-    /// The time has come.
-    Until,
-    /// Every client has ended.
-    AllEnded,
 }
 
 /// Clients that are made and wait for their start. Dropping it ends them without a start.

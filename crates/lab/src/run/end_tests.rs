@@ -8,8 +8,8 @@ use rumba_results::record::QueueKind;
 
 use super::cells::Counts;
 use super::choice::Driving;
-use super::driver::{Running, Schedule, Waited};
-use super::group::ClientGroup;
+use super::driver::{Running, Schedule};
+use super::group::{ClientGroup, Waited};
 use super::queue::{Queue, seed_of};
 use super::testing::{Action, ScriptedClient, drivers, made_for, wait_for_end};
 

@@ -9,7 +9,15 @@ use rumba_results::client_steps::ClientSteps;
 
 use super::cells::Counts;
 use super::cut::Censored;
-use super::driver::Waited;
+
+/// The reason for the end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The time has come.
+    Until,
+    /// Every client has ended.
+    AllEnded,
+}
 
 /// Running clients, as a trial directs them.
 pub trait ClientGroup {

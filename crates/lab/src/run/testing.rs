@@ -17,8 +17,8 @@ use rumba_results::record::QueueKind;
 
 use super::cells::Counts;
 use super::choice::Driving;
-use super::driver::{Made, Make, Plan, Schedule, Waited};
-use super::group::ClientGroup;
+use super::driver::{Made, Make, Plan, Schedule};
+use super::group::{ClientGroup, Waited};
 use crate::meter::ThreadCpuRegistry;
 
 /// Long enough for any machine; no test waits so long unless it fails.

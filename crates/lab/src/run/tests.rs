@@ -13,8 +13,8 @@ use rumba_results::client_steps::ClientSteps;
 
 use super::buckets::BUCKETS;
 use super::choice::Driving;
-use super::driver::{Made, Make, Plan, Schedule, Waited};
-use super::group::ClientGroup;
+use super::driver::{Made, Make, Plan, Schedule};
+use super::group::{ClientGroup, Waited};
 use super::queue::{Queue, seed_of};
 use super::testing::{Action, ScriptedClient, drivers, made, made_for, run, wait_for_end};
 use crate::meter::ThreadCpuRegistry;

@@ -9,8 +9,7 @@ use rumba_results::warning::Warning;
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
-use crate::run::driver::Waited;
-use crate::run::group::ClientGroup;
+use crate::run::group::{ClientGroup, Waited};
 use crate::run::tail::Tail;
 
 /// A backlog this short is no separate phase: idle clients need about this time to see the end.

@@ -20,8 +20,7 @@ use super::{Halt, Step, Trial, remarks};
 use crate::meter::{DiskSize, OtherProcesses, Reading, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::conflicts::merge;
-use crate::run::driver::Waited;
-use crate::run::group::ClientGroup;
+use crate::run::group::{ClientGroup, Waited};
 use crate::run::stats;
 use crate::run::tail::Tail;
 

@@ -21,8 +21,8 @@ use rumba_results::warning::Warning;
 use super::span::Span;
 use super::{Halt, Step, Trial, bind};
 use crate::fleet::Role;
-use crate::run::driver::{Made, Make, Plan, Schedule, Waited};
-use crate::run::group::ClientGroup;
+use crate::run::driver::{Made, Make, Plan, Schedule};
+use crate::run::group::{ClientGroup, Waited};
 use crate::run::queue::seed_of;
 use crate::run::{Driving, descriptors};
 

@@ -11,31 +11,11 @@ use rumba_lab::store;
 use serde::{Deserialize, Serialize};
 
 use super::Results;
-use super::entry::Details;
+use super::entry::{CachedResult, Details, Stamp};
 
 const FILE: &str = ".library-cache.json";
 /// Increased whenever the meaning of the cached data changes.
 const FORMAT: u32 = 1;
-
-/// Detects changes of files: lengths and modification times in nanoseconds.
-type Stamp = Vec<(u64, i64)>;
-
-/// The cached summary of a result.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CachedResult {
-    pub experiment: String,
-    pub source: Option<String>,
-    pub started: String,
-    pub rumba: String,
-    pub trials: Vec<String>,
-    /// The reason why the experiment cannot be read.
-    pub problem: Option<String>,
-    pub details: Option<Details>,
-    /// The stamp of the experiment and of the page, which is written last.
-    stamp: Stamp,
-    /// The stamp of the records, while not all trials have ended.
-    records: Stamp,
-}
 
 #[derive(Serialize, Deserialize)]
 struct File {

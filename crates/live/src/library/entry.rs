@@ -10,7 +10,6 @@ use rumba_results::record::Status;
 use rumba_results::results::Results;
 use serde::{Deserialize, Serialize};
 
-use super::cache::CachedResult;
 use super::notes::Note;
 
 /// An entry of the list.
@@ -42,6 +41,26 @@ impl Entry {
         let reported = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         reported.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Detects changes of files: lengths and modification times in nanoseconds.
+pub(super) type Stamp = Vec<(u64, i64)>;
+
+/// The cached summary of a result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CachedResult {
+    pub experiment: String,
+    pub source: Option<String>,
+    pub started: String,
+    pub rumba: String,
+    pub trials: Vec<String>,
+    /// The reason why the experiment cannot be read.
+    pub problem: Option<String>,
+    pub details: Option<Details>,
+    /// The stamp of the experiment and of the page, which is written last.
+    pub(super) stamp: Stamp,
+    /// The stamp of the records, while not all trials have ended.
+    pub(super) records: Stamp,
 }
 
 /// The summary of a result's records.

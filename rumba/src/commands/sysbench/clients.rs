@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use rumba_engine_api::error::EngineError;
 use rumba_lab::run::cells::Counts;
-use rumba_lab::run::driver::{Made, Running, Waited};
-use rumba_lab::run::group::ClientGroup;
+use rumba_lab::run::driver::{Made, Running};
+use rumba_lab::run::group::{ClientGroup, Waited};
 use rumba_workload_sysbench::counters::{COUNTERS, Counters, EventTimes, total};
 use rumba_workload_sysbench::setup::Events;
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@ use rumba_engine_api::worker::HostShare;
 use rumba_fleet::{Arrival, Coordinator, Dialled, FleetError, Incoming, MonotonicClock, Received, Terms, Token};
 use rumba_lab::fleet::counts;
 use rumba_lab::run::cells::Counts;
-use rumba_lab::run::driver::Waited;
+use rumba_lab::run::group::Waited;
 use rumba_workload_sysbench::cli::Refusal;
 use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
 use rumba_workload_sysbench::cli::settings::FleetAddress;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rumba_engine_api::worker::HostShare;
 use rumba_lab::meter::ThreadCpuRegistry;
-use rumba_lab::run::driver::{Made, Plan, Schedule, Waited};
+use rumba_lab::run::driver::{Made, Plan, Schedule};
+use rumba_lab::run::group::Waited;
 use rumba_results::record::QueueKind;
 use rumba_workload_sysbench::cli::OptionSet;
 use rumba_workload_sysbench::cli::failure::{Failure, QUEUE_EVENTS};
