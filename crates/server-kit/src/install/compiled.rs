@@ -266,11 +266,14 @@ fn run(command: &[String], directory: &Path, log: &Path, say: &mut dyn FnMut(&st
     nice.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(written.try_clone().map_err(cannot)?);
     dies_with_us(&mut nice, Signal::TERM);
     let mut child = nice.spawn().map_err(cannot)?;
-    let mut reported = 0;
+    let (mut reported, mut last) = (0, [0; AGREEING]);
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
             written.write_all(&line).and_then(|()| written.write_all(b"\n")).map_err(cannot)?;
-            let tens = percent(&String::from_utf8_lossy(&line)).map_or(0, |percent| percent / 10);
+            let Some(percent) = percent(&String::from_utf8_lossy(&line)) else { continue };
+            last.rotate_left(1);
+            last[AGREEING - 1] = percent;
+            let tens = last.iter().min().map_or(0, |least| least / 10);
             if tens > reported {
                 reported = tens;
                 say(&format!("{tens}0% compiled"));
@@ -291,6 +294,9 @@ fn is_error(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
     lower.contains("error:") || lower.contains("cmake error") || lower.contains("no space left")
 }
+
+/// So many lines in sequence must have reached a percentage. A project within the project counts its own few steps to 100%.
+const AGREEING: usize = 5;
 
 /// The progress in a line of cmake's makefiles: `[ 37%] Building CXX object`.
 fn percent(line: &str) -> Option<u32> {
