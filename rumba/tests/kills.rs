@@ -49,7 +49,7 @@ fn killed(work: &Work, engine: &str, durability: &str, server: Option<&str>) -> 
     let mut command = place.rumba(&["run", work.name, "--engine", engine, "--out", "out", "--quiet"]);
     command.args(["--verify", "acid", "--set", &format!("durability={durability}")]);
     // The loops are calm; until the kill clients run at full speed, and a server does far less in that time.
-    let crash = if server.is_some() { "crash=1s" } else { "crash=500ms" };
+    let crash = if server.is_some() { "crash=2s" } else { "crash=1s" };
     let small = ["clients=4", "load_clients=2", crash, CALM, "warmup=100ms", "loops=1", "loop=200ms"];
     set(&mut command, small.iter().chain(work.set));
     if let Some(server) = server {
@@ -154,7 +154,7 @@ fn what_tokudb_synced_is_there_after_a_kill() {
 #[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]
 fn what_mongodb_journaled_is_there_after_a_kill() {
     for server in ["mongodb@4.2", "mongodb@6.0"] {
-        let work = Work { set: &["maxid1=2000", "cache=256MiB", "crash=2s"], ..LINKBENCH };
+        let work = Work { set: &["maxid1=2000", "cache=256MiB", "crash=6s"], ..LINKBENCH };
         for found in killed(&work, "mongodb", "sync", Some(server)) {
             assert_eq!(found["lost"], 0, "{server}: {found}");
         }
