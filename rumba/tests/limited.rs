@@ -222,7 +222,7 @@ fn mongod(place: &TestDir, version: &str) -> std::path::PathBuf {
     bin
 }
 
-/// No registry has a MongoDB, so these rows are left out of every run here.
+/// The programs here only print a version, because no catalogue has these releases.
 #[test]
 #[needs(MariaDb)]
 fn what_is_written_of_mongodb_is_admitted_where_somebody_has_it() {

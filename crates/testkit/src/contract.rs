@@ -102,7 +102,7 @@ pub fn unknown_settings_are_refused(engine: &dyn Engine, config: &EngineConfig, 
 /// failure is a hanging test.
 ///
 /// # Panics
-/// Neither of the two gets an error.
+/// Both transactions end without an error.
 pub fn deadlock_ends_one_of_the_two(engine: &dyn Engine, config: &EngineConfig) -> EngineError {
     let (database, both_hold) = (Database::open(engine, config), Barrier::new(2));
     let one = |mut session: Box<dyn KvSession>, mine: &[u8], other: &[u8]| {

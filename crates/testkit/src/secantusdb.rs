@@ -19,7 +19,6 @@ pub struct SecantusDb {
     child: Child,
     port: u16,
     dir: PathBuf,
-    arguments: Vec<String>,
     /// Removed with it, unless the test has named another directory.
     _own: Option<tempfile::TempDir>,
 }
@@ -44,17 +43,10 @@ impl SecantusDb {
     pub fn start_in(dir: &Path, arguments: &[&str]) -> Self {
         let port =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>();
-        let child = process::bound(command(dir, port, &arguments), Signal::KILL);
-        let server = Self { child, port, dir: dir.to_owned(), arguments, _own: None };
+        let child = process::bound(command(dir, port, arguments), Signal::KILL);
+        let server = Self { child, port, dir: dir.to_owned(), _own: None };
         server.wait();
         server
-    }
-
-    /// Starts it again in its place after [`SecantusDb::kill`].
-    pub fn start_again(&mut self) {
-        self.child = process::bound(command(&self.dir, self.port, &self.arguments), Signal::KILL);
-        self.wait();
     }
 
     /// Stops it cleanly: all acknowledged writes are on disk.
@@ -90,7 +82,7 @@ impl Drop for SecantusDb {
     }
 }
 
-fn command(dir: &Path, port: u16, arguments: &[String]) -> Command {
+fn command(dir: &Path, port: u16, arguments: &[&str]) -> Command {
     let log = std::fs::File::create(dir.join("log")).expect("a log");
     let mut command = Command::new(program());
     command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--cache-size", "64M"]);

@@ -22,7 +22,7 @@ pub fn keep_first(first: &mut Option<EngineError>, result: Result<()>) {
 pub enum End<T> {
     /// Something was written.
     Commit(T),
-    /// Nothing was written, or nothing that should stay.
+    /// The body wrote nothing that should stay.
     Nothing(T),
 }
 

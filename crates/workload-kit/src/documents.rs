@@ -52,7 +52,7 @@ impl CountedDocuments {
     /// Adds documents to a collection.
     ///
     /// # Errors
-    /// Not all of them were added.
+    /// The engine added fewer.
     pub async fn add(&mut self, into: &str, documents: &Documents) -> Result<()> {
         let added = self.change(Command::Insert { into, documents }).await?.matched;
         if added == documents.len() as u64 {

@@ -270,7 +270,7 @@ mod tests {
         let none = refused(Brand::SecantusDb, |config| config.durability = Durability::None);
         assert!(none.contains("always has its log"), "{none}");
         for (engine, transactions, cache, compression, words) in [
-            // What it would be given instead is another cache.
+            // rumba would have to round the cache.
             ("rocksdb", false, 1536 << 20, None, "whole GiB"),
             ("rocksdb", true, GIB, None, "MongoRocks has no transactions"),
             ("mmapv1", false, GIB, Some("zlib"), "mmapv1"),

@@ -1,4 +1,4 @@
-//! What the examples with point selects share: their arguments, ids and CPU time.
+//! The arguments, ids and CPU time of the examples with point selects.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -22,7 +22,7 @@ pub fn run(args: &CompareArgs) -> super::Result {
         Format::Markdown => rumba_report::comparison_markdown(&comparison, &gated),
         Format::Table => table(&rumba_report::comparison_table(&comparison, args.details), &gated),
     };
-    Ok(Output { text: text.trim_end().to_owned(), ..exit(&gated, args.fail_if_undecided).into() })
+    Ok(Output { text, ..exit(&gated, args.fail_if_undecided).into() })
 }
 
 /// A table, followed by the gates' verdicts.

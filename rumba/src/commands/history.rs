@@ -38,7 +38,7 @@ pub fn run(args: &HistoryArgs) -> super::Result {
         Some(Format::Table) => super::compare::table(&rumba_report::history_table(&history), &gated),
         None => String::new(),
     };
-    Ok(Output { text: text.trim_end().to_owned(), ..super::compare::exit(&gated, args.fail_if_undecided).into() })
+    Ok(Output { text, ..super::compare::exit(&gated, args.fail_if_undecided).into() })
 }
 
 /// Reads the named directories. If a directory has no results itself, it reads the results directories right below it.

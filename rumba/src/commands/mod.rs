@@ -44,7 +44,7 @@ use crate::progress::notify;
 /// The result of a command.
 pub type Result = std::result::Result<Output, Problem>;
 
-/// What a command shows when it has ended.
+/// The output of a command that has ended.
 #[derive(Default)]
 pub struct Output {
     /// For standard output.
@@ -65,13 +65,12 @@ impl Output {
         Self::text(format_args!("{value:#}"))
     }
 
-    /// Prints all of it and returns the exit code.
+    /// Prints all of it and returns the exit code. The notes follow also when the text cannot be printed.
     pub fn print(self) -> std::result::Result<ExitCode, Problem> {
-        if !self.text.is_empty() {
-            print(self.text)?;
-        }
+        let text = self.text.trim_end();
+        let printed = if text.is_empty() { Ok(()) } else { print(text) };
         self.notes.iter().for_each(|note| notify(note));
-        self.problem.map_or(Ok(self.exit_code), Err)
+        printed.and(self.problem.map_or(Ok(self.exit_code), Err))
     }
 }
 

@@ -51,7 +51,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
         Some(Format::Table) => tables(&results, &summary, &relative_to(options, baseline, &summary)?),
         None => String::new(),
     };
-    Ok(Output { text: text.trim_end().to_owned(), ..verdict })
+    Ok(Output { text, ..verdict })
 }
 
 /// Lists the runs in this directory, the newest first, and returns their number.

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 pub fn completions(shell: Shell) -> super::Result {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rumba", &mut script);
-    Ok(Output::text(String::from_utf8_lossy(&script).trim_end()))
+    Ok(Output::text(String::from_utf8_lossy(&script)))
 }
 
 /// Writes a man page of every command into a directory, which it creates if necessary.

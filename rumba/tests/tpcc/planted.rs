@@ -280,7 +280,7 @@ fn is_handed_over(events: &[Event]) -> bool {
     events.iter().any(|event| matches!(event, Event::Loaded { .. }))
 }
 
-/// The data lacks what these clients wrote, so it is wrong before anybody works on it, and after a run.
+/// The data lacks the rows of these clients, so verification fails after the load and after a run.
 #[test]
 fn wrong_data_fails_its_trial_after_the_load_and_after_the_run() {
     let lost = Worked::new(&Sqlite, "plain").bound.state();

@@ -295,7 +295,8 @@ fn is_error(line: &str) -> bool {
     lower.contains("error:") || lower.contains("cmake error") || lower.contains("no space left")
 }
 
-/// So many lines in sequence must have reached a percentage. A project within the project counts its own few steps to 100%.
+/// A percentage is reported when this many lines in sequence have reached it, because a project within the project counts
+/// its own few steps to 100%.
 const AGREEING: usize = 5;
 
 /// The progress in a line of cmake's makefiles: `[ 37%] Building CXX object`.

@@ -65,7 +65,7 @@ impl Ended {
             Stream::Out => print(&format!("{refusal}\n")),
             Stream::Err => note(refusal),
         }
-        Self::after(refusal.exit_code(), refusal.to_string())
+        Self::after(1, refusal.to_string())
     }
 
     /// Prints what went wrong in a script.

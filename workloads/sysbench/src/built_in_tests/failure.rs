@@ -38,11 +38,6 @@ impl Failure {
         self.lines.iter().map(|(rank, words)| (*rank, words.as_str()))
     }
 
-    /// The exit code of the process.
-    pub fn exit_code(&self) -> u8 {
-        1
-    }
-
     /// The failure of a built-in test's client; `None` for other errors.
     pub fn of_client(error: &EngineError) -> Option<Self> {
         let words = match error {

@@ -80,11 +80,6 @@ impl Refusal {
             _ => Stream::Err,
         }
     }
-
-    /// The exit code of the process.
-    pub fn exit_code(&self) -> u8 {
-        1
-    }
 }
 
 /// On a separate line, so that the line above stays sysbench's.

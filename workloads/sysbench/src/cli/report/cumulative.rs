@@ -115,7 +115,7 @@ pub(super) fn latency_in(snapshot: &Snapshot, columns: usize, row: impl Fn(&str,
     let of = &snapshot.latency;
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
-        // Of 52 columns, 27 digits come after the label of an integer, so that the decimal point stays in its column.
+        // In 52 columns, the label of an integer leaves 27 for the digits. The decimal points are then in one column.
         format!("{label} {latency_ms:width$.2}\n", width = columns.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {
