@@ -315,22 +315,22 @@ impl Collector {
                 }
             }
         }
-        let counts = self.difference(now.clone());
-        self.last = now;
-        counts
+        self.difference(now)
     }
 
+    /// The growth of these totals since the last ones, which they replace.
     fn difference(&mut self, mut now: Counts) -> Counts {
-        now.conflicts = since(&now.conflicts, &self.last.conflicts);
-        now.receive_late_ns = now.receive_late_ns.wrapping_sub(self.last.receive_late_ns);
+        let conflicts = since(&now.conflicts, &self.last.conflicts);
+        self.last.conflicts = std::mem::replace(&mut now.conflicts, conflicts);
+        let grow = |total: &mut u64, last: &mut u64| *last = std::mem::replace(total, total.wrapping_sub(*last));
+        grow(&mut now.receive_late_ns, &mut self.last.receive_late_ns);
         for (now, last) in now.kinds.iter_mut().zip(&mut self.last.kinds) {
-            for (number, last) in now.numbers().into_iter().zip(last.numbers()) {
-                *number = number.wrapping_sub(*last);
-            }
-            for (now, last) in [(&mut now.service, &last.service), (&mut now.response, &last.response)] {
-                for (count, last) in now.buckets.iter_mut().zip(&last.buckets) {
+            now.numbers().into_iter().zip(last.numbers()).for_each(|(total, last)| grow(total, last));
+            for (now, last) in [(&mut now.service, &mut last.service), (&mut now.response, &mut last.response)] {
+                for (total, last) in now.buckets.iter_mut().zip(&mut last.buckets) {
+                    grow(total, last);
                     // The cells of buckets wrap at 32 bits.
-                    *count = u64::from(count.wrapping_sub(*last) as u32);
+                    *total = u64::from(*total as u32);
                 }
             }
         }
