@@ -399,7 +399,7 @@ fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", workload, "--engine", engine, "--out", "out", "--quiet"]);
     let short = ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "interval=200ms", "repeats=2"];
-    set(&mut command, short.iter().chain(&["age=1s"]).chain(sets));
+    set(&mut command, short.iter().chain(&["age=1500ms"]).chain(sets));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{engine}, {workload}: {}", text(&output));
     let report = place.report();
@@ -407,7 +407,7 @@ fn assert_ages(engine: &str, workload: &str, sets: &[&str], aged: &str) {
     // One trial of a repeat loads and ages its data itself.
     let load = trials.iter().find(|trial| phase(trial, "age").is_some()).unwrap();
     let age = phase(load, "age").unwrap();
-    assert!(age["seconds"].as_f64().unwrap() >= 1.0, "{age}");
+    assert!(age["seconds"].as_f64().unwrap() >= 1.5, "{age}");
     assert!(load["warnings"].to_string().contains("\"not-aged\""), "too short to be sure: {}", load["warnings"]);
     assert!(age["op_types"][aged]["count"].as_u64().unwrap() > 0, "{engine}, {workload}: {}", age["op_types"]);
     let runs: Vec<&Value> = trials.iter().filter(|trial| trial["part"] != "load").collect();

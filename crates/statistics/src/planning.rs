@@ -89,6 +89,13 @@ mod tests {
     const TWO: Undecided = Undecided { noise: 0.05, distance: 0.05, alpha: 0.025, samples: 2.0, least: 4 };
 
     #[test]
+    fn quantiles_of_the_normal_distribution() {
+        for (p, expected) in [(0.9, 1.2816), (0.95, 1.6449), (0.975, 1.96), (0.9875, 2.2414)] {
+            assert!((normal_quantile(p) - expected).abs() < 5e-4);
+        }
+    }
+
+    #[test]
     fn repeats_grow_with_the_square_of_noise_over_distance() {
         // A two-sided t test at 5% with 90% power for one standard deviation: 23 of each.
         assert_eq!(repeats(&TWO), Some(23));
@@ -97,20 +104,34 @@ mod tests {
         assert_eq!(repeats(&Undecided { distance: 0.001, ..TWO }), None);
     }
 
+    #[test]
+    fn the_noise_of_few_repeats_is_known_within_wide_bounds() {
+        // By tables of chi-square: 4 / 9.488 and 4 / 0.7107.
+        let (low, high) = noise_interval(1.0, 4.0);
+        assert!((low - 0.649).abs() < 0.005 && (high - 2.372).abs() < 0.05, "{low} {high}");
+        let (low, high) = noise_interval(1.0, 60.0);
+        assert!(low > 0.85 && high < 1.2, "{low} {high}");
+    }
+
     /// The plan uses the formula, but the test decides.
     #[test]
     fn planned_repeats_find_the_difference_in_nine_of_ten_cases() {
         const DRAWS: u32 = 1000;
-        let count = repeats(&Undecided { noise: 0.02, ..TWO }).unwrap();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
-        let mut side =
-            |mean: f64| -> Vec<f64> { (0..count).map(|_| (mean + 0.02 * normal(&mut random)).exp()).collect() };
-        let found = (0..DRAWS).filter(|_| {
-            let (base, other) = (side(0.0), side(0.05));
-            crate::test(&base, &other, Better::More, 1.0).change == Change::Better
-        });
-        let share = found.count() as f64 / f64::from(DRAWS);
-        assert!((0.87..0.97).contains(&share), "{count} repeats: {share}");
+        for noise in [[0.02, 0.02], [0.03, 0.03], [0.04, 0.04], [0.01, 0.04]] {
+            let both: f64 = noise.iter().map(|noise| noise * noise).sum();
+            let planned = Undecided { noise: (both / 2.0).sqrt(), distance: 0.05, ..TWO };
+            let count = repeats(&planned).unwrap();
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+            let mut side = |deviation: f64, mean: f64| -> Vec<f64> {
+                (0..count).map(|_| (mean + deviation * normal(&mut random)).exp()).collect()
+            };
+            let found = (0..DRAWS).filter(|_| {
+                let (base, other) = (side(noise[0], 0.0), side(noise[1], 0.05));
+                crate::test(&base, &other, Better::More, 1.0).change == Change::Better
+            });
+            let share = found.count() as f64 / f64::from(DRAWS);
+            assert!((0.87..0.97).contains(&share), "{count} repeats over noise {noise:?}: {share}");
+        }
     }
 
     #[test]

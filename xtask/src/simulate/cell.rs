@@ -132,6 +132,11 @@ impl Cell {
         ever.count() as f64 / f64::from(draws)
     }
 
+    /// The share of draws in which the verdict says better or worse.
+    pub fn decided(self, draws: u32) -> f64 {
+        self.shares(draws).two_sided
+    }
+
     /// The same draws for every cell with as many repeats.
     pub fn random(self) -> Xoshiro256PlusPlus {
         Xoshiro256PlusPlus::seed_from_u64(SEED ^ (self.repeats[0] + 100 * self.repeats[1]) as u64)

@@ -89,6 +89,11 @@ pub fn simulate() -> Simulated {
 }
 
 impl Simulated {
+    /// Whether no cell errs more often than it may, within three standard errors of the simulation.
+    pub fn keeps_level(&self) -> bool {
+        self.beyond.is_empty()
+    }
+
     /// The tables for equal engines, two-sided and one-sided.
     fn alike(&mut self) {
         type Share = fn(&Shares) -> f64;
@@ -166,8 +171,7 @@ impl Simulated {
         for repeats in REPEATS {
             let _ = write!(self.tables, "| {repeats} |");
             for noise in noises {
-                let cell = Cell { ratio: 1.05, ..Cell::alike(repeats, noise, 0.0) };
-                let share = cell.shares(draws(repeats)).two_sided;
+                let share = Cell { ratio: 1.05, ..Cell::alike(repeats, noise, 0.0) }.decided(draws(repeats));
                 if repeats == 5 && noise == 0.01 {
                     self.found = share;
                 }
@@ -220,12 +224,22 @@ pub fn run(root: &Path, write: bool) -> Result<bool, Failure> {
     }
     println!("most false verdicts in a cell: {:.2}%; found: {:.1}%", 100.0 * simulated.worst, 100.0 * simulated.found);
     simulated.beyond.iter().for_each(|cell| println!("errs too often: {cell}"));
-    Ok(simulated.beyond.is_empty() && simulated.found >= 0.9)
+    Ok(simulated.keeps_level() && simulated.found >= 0.9)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Fewer draws than in the committed table, for the cells where inexact tests err most.
+    #[test]
+    fn few_repeats_of_similar_engines_differ_insignificantly() {
+        for (repeats, most) in [(2, 0.0), (3, 0.0), (4, 2.0 / 70.0), (5, 12.0 / 252.0)] {
+            let share = Cell::alike(repeats, 0.05, 0.0).decided(2000);
+            assert!(share <= most + 0.015, "{repeats} repeats: {share}");
+        }
+        assert!(Cell::alike(5, 0.05, 0.9).decided(500) < 0.02, "taking turns cancels what the host does slowly");
+    }
 
     #[test]
     fn unequal_and_skewed_noise_keep_the_significance_level() {
@@ -247,8 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn tables_distinguish_a_5_percent_error_from_6_percent() {
+        for repeats in REPEATS {
+            assert!(allowed(draws(repeats)) < 0.057, "{repeats} repeats: {}", allowed(draws(repeats)));
+        }
+        assert!(allowed(draws(6)) < 0.0535, "{}", allowed(draws(6)));
+    }
+
+    #[test]
+    fn five_repeats_detect_a_5_percent_change() {
+        assert!(Cell { ratio: 1.05, ..Cell::alike(5, 0.01, 0.0) }.decided(500) > 0.9);
+    }
+
+    #[test]
     fn sequential_runs_err_where_alternating_runs_do_not() {
         let after = Cell { order: Order::OneAfterTheOther, ..Cell::alike(6, 0.05, 0.9) };
-        assert!(after.shares(500).two_sided > 0.15);
+        assert!(after.decided(500) > 0.15);
     }
 }

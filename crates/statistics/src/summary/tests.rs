@@ -411,7 +411,7 @@ fn moved(noise: &mut steady::simulated::Noise, loads: usize, starts: usize, repe
 /// error rate of 3% had 22%, and its verdicts said "sure".
 #[test]
 fn loads_as_unit_err_in_5_percent_and_starts_state_their_scope() {
-    const DRAWS: usize = 1000;
+    const DRAWS: usize = 2000;
     let share = |loads, starts, repeat_is_load| {
         let mut noise = steady::simulated::Noise::new(7, 0.0);
         let found: Vec<Scope> = (0..DRAWS).filter_map(|_| moved(&mut noise, loads, starts, repeat_is_load)).collect();
