@@ -337,3 +337,22 @@ impl dyn SqlSession + '_ {
         poll_fn(|context| self.poll_answer(context, visit))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Statements;
+
+    /// Guards against running a closed statement, and against a session that runs out of numbers.
+    #[test]
+    fn number_of_a_closed_statement_is_reused() {
+        let mut statements = Statements::default();
+        let [first, second] = ["a", "b"].map(|prepared| statements.keep(prepared));
+        assert_eq!(statements.close(first), Some("a"));
+        assert_eq!(statements.close(first), None);
+        assert_eq!(statements.get(first), None);
+        assert_eq!(statements.why_none(first), "the statement was closed");
+        assert_eq!(statements.keep("c"), first);
+        assert_eq!((statements.get(first), statements.get(second)), (Some(&"c"), Some(&"b")));
+        assert_eq!(statements.why_none(second + 1), "a statement of another session");
+    }
+}
