@@ -405,7 +405,7 @@ mod tests {
 
     /// The share of false alarms over two sequential runs of one engine: with the default allowance and without any.
     fn closed_in_vain(repeats: usize, deviation: f64, phi: f64) -> [f64; 2] {
-        // Beyond nine repeats each test draws ten thousand deals.
+        // With ten repeats or more, each test draws ten thousand deals.
         let draws: u32 = if repeats < 10 { 500 } else { 300 };
         let bound = Bound::parse("ops_per_s < 1").unwrap();
         let (mut noise, mut closed) = (Noise::new(repeats as u64, phi), [0_u32; 2]);

@@ -63,7 +63,7 @@ pub fn reported(name: &str, figures: &mut Committed, experiments: &Path) -> Resu
     if !differences.is_empty() {
         let experiment = today.get("name").and_then(Value::as_str).unwrap_or(name);
         sentences =
-            format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`: {differences}.\n");
+            format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`. {differences}\n");
     }
     Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
 }
@@ -132,18 +132,18 @@ impl Differences {
         self.only_today.truncate(REPORTED - self.values.len());
         self.only_run.truncate(REPORTED - self.values.len() - self.only_today.len());
         let mut parts = self.values;
-        for (owner, paths) in [("the run had", self.only_today), ("the file has", self.only_run)] {
+        for (owner, paths) in [("The run had", self.only_today), ("The file has", self.only_run)] {
             if !paths.is_empty() {
                 parts.push(format!("{owner} no {}", paths.join(", ")));
             }
         }
         if count > REPORTED {
-            parts.push(format!("and {} more", count - REPORTED));
+            parts.push(format!("This list leaves out {}", counted(count - REPORTED, "difference")));
         }
         if self.claims > 0 {
-            parts.push(counted(self.claims, "changed claim"));
+            parts.push(format!("The file has {}", counted(self.claims, "changed claim")));
         }
-        parts.join("; ")
+        parts.iter().map(|part| format!("{part}.")).collect::<Vec<_>>().join(" ")
     }
 }
 

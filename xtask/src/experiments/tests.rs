@@ -142,9 +142,9 @@ fn changed_claim_threshold_and_renamed_engine_are_reported() {
         ("name = \"myrocks\"\nsettings.write_buffer_size = \"2MiB\"", "use = \"rocksdb\""),
     ];
     let reported = reported_of(RUN, &changed(RUN, &parts)).unwrap();
-    let expected = "the run had no `engine[\"rocksdb\"]`; the file has no `engine[\"myrocks\"]`; \
-        1 changed claim.\n";
-    assert!(reported.ends_with(&format!("`experiments/tiny.toml`: {expected}")), "{reported}");
+    let expected = "The run had no `engine[\"rocksdb\"]`. The file has no `engine[\"myrocks\"]`. \
+        The file has 1 changed claim.\n";
+    assert!(reported.ends_with(&format!("`experiments/tiny.toml`. {expected}")), "{reported}");
 }
 
 #[test]
