@@ -285,15 +285,9 @@ pub struct ReportArgs {
     /// One or more results directories
     #[arg(required = true, value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// The page, and its pictures
+    /// What to write and to print
     #[command(flatten)]
-    pub page: PageArgs,
-    /// Output format [default: table, or only the page and its pictures if you name them]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
-    /// Print JSON (see docs/report.schema.json): --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    pub output: OutputArgs,
     /// The engine that relative figures refer to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
@@ -317,17 +311,9 @@ pub struct ReportArgs {
     pub accept_single_run: bool,
 }
 
-impl ReportArgs {
-    /// The format to print, if anything is to be printed.
-    pub fn format(&self) -> Option<Format> {
-        let chosen = if self.json { Some(Format::Json) } else { self.format };
-        chosen.or((!self.page.is_wanted()).then_some(Format::Table))
-    }
-}
-
-/// The page of results, and its pictures.
+/// The page of results, its pictures, and what is printed.
 #[derive(Args)]
-pub struct PageArgs {
+pub struct OutputArgs {
     /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -337,12 +323,24 @@ pub struct PageArgs {
     /// Write them as SVG; needs Chromium too
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+    /// Output format [default: table, or only the page and its pictures if you name them]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print JSON (docs/report.schema.json, docs/history.schema.json): --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
-impl PageArgs {
-    /// Whether anything is to be written.
-    pub fn is_wanted(&self) -> bool {
+impl OutputArgs {
+    /// Whether a page or pictures are to be written.
+    pub fn writes_page(&self) -> bool {
         self.html.is_some() || self.png.is_some() || self.svg.is_some()
+    }
+
+    /// The format to print, if anything is to be printed.
+    pub fn format(&self) -> Option<Format> {
+        let chosen = if self.json { Some(Format::Json) } else { self.format };
+        chosen.or((!self.writes_page()).then_some(Format::Table))
     }
 }
 
@@ -431,23 +429,9 @@ pub struct HistoryArgs {
     /// With --fail-if: how far the host alone may move a ratio, because runs of a history are not interleaved
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
-    /// The page, and its pictures
+    /// What to write and to print
     #[command(flatten)]
-    pub page: PageArgs,
-    /// Output format [default: table, or only the page and its pictures if you name them]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
-    /// Print JSON (see docs/history.schema.json): --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-}
-
-impl HistoryArgs {
-    /// The format to print, if anything is to be printed.
-    pub fn format(&self) -> Option<Format> {
-        let chosen = if self.json { Some(Format::Json) } else { self.format };
-        chosen.or((!self.page.is_wanted()).then_some(Format::Table))
-    }
+    pub output: OutputArgs,
 }
 
 /// Arguments of `serve`.

@@ -27,11 +27,11 @@ pub fn run(args: &HistoryArgs) -> super::Result {
         // The first run has no earlier run to compare with.
         None => Vec::new(),
     };
-    if args.page.is_wanted() {
+    if args.output.writes_page() {
         let notes = HistoryNotes { gated: &gated, left_out: &left_out, library: None };
-        super::page::write(&args.page, &rumba_report::history_html(&history, &notes))?;
+        super::page::write(&args.output, &rumba_report::history_html(&history, &notes))?;
     }
-    let text = match args.format() {
+    let text = match args.output.format() {
         Some(Format::Json) => format!("{:#}", rumba_report::history_json(&history, &gated)),
         Some(Format::Csv) => rumba_report::history_csv(&history),
         Some(Format::Markdown) => rumba_report::history_markdown(&history, &gated),

@@ -6,12 +6,12 @@ use rumba_engine_api::printable::shown;
 use rumba_lab::store;
 
 use super::pictures;
-use crate::cli::PageArgs;
+use crate::cli::OutputArgs;
 use crate::problem::Problem;
 use crate::progress::notify;
 
 /// Writes the page and its pictures; an existing page stays until the new one is complete.
-pub fn write(args: &PageArgs, html: &str) -> Result<(), Problem> {
+pub fn write(args: &OutputArgs, html: &str) -> Result<(), Problem> {
     if let Some(page) = &args.html {
         store::replace_named(page, html).map_err(|error| not_written(page, &error, "name another file"))?;
         notify(&format!("page: {}", shown(page)));

@@ -34,15 +34,15 @@ pub fn run(args: &ReportArgs) -> super::Result {
     let requested = claims_of(&args.claim, &summary)?;
     summary.claims.extend(rumba_statistics::claims::judge(&requested, &summary.rows));
     let baseline = args.baseline.as_deref();
-    if args.page.is_wanted() {
+    if args.output.writes_page() {
         let html = rumba_report::html_with(&results, &summary, &profiles(&args.directories));
-        super::page::write(&args.page, &html)?;
+        super::page::write(&args.output, &html)?;
     }
     let verdict = if args.check { check(&summary, args.accept_single_run) } else { Output::default() };
     let directories = args.directories.iter().map(|path| shown(path));
     let options =
         TableOptions::default().with_all_warnings(args.warnings).with_legend(args.legend).with_directories(directories);
-    let text = match args.format() {
+    let text = match args.output.format() {
         Some(Format::Json) => format!("{:#}", rumba_report::json(&results, &summary, sides(&results).as_ref())),
         Some(Format::Csv) => rumba_report::report_csv(&results, &summary),
         Some(Format::Markdown) => {
