@@ -242,6 +242,25 @@ fn tokudb_reads_back_what_each_compression_has_written() {
     assert_eq!(verified, methods.len());
 }
 
+/// A server without transactions had no oplog either, so the oplog's cost could not be measured alone.
+#[test]
+#[needs(Server("mongodb@4.2"))]
+fn mongodb_writes_its_oplog_without_transactions() {
+    let place = TestDir::new();
+    let mut command = place.short_run("mongodb", &["--set", "server=mongodb@4.2"]);
+    set(&mut command, ["cache=256MiB", "transactions=false", "oplog=true,false"]);
+    ended(0, &mut command);
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let log_kb: Vec<f64> = trials.iter().map(|trial| trial["charged"]["log_kb_per_op"].as_f64().unwrap()).collect();
+    assert!(log_kb[0] > 1.2 * log_kb[1], "{log_kb:?} KB written to the log per operation, with and without the oplog");
+    for trial in trials {
+        let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
+        let begun = counters.iter().find(|gauge| gauge["name"] == "transactions_totalStarted");
+        assert!(begun.is_none_or(|gauge| gauge["value"] == 0.0), "{begun:?}");
+    }
+}
+
 /// A build that cannot begin must name what the host lacks, and must not download anything before.
 #[test]
 fn build_without_a_compiler_names_the_packages() {

@@ -147,7 +147,7 @@ impl MongoEngine {
             }
         };
         let mut settings = vec![("server".to_owned(), reported)];
-        let mut transactions = true;
+        let mut transactions = options.transactions;
         if matches!(server, Server::Existing(_)) {
             let lacking = existing::lacks_transactions(&mut control);
             transactions = lacking.is_none();

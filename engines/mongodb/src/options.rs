@@ -12,7 +12,13 @@ use crate::brand::Brand;
 const ON_LOST: SettingInfo =
     info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does after it lost its connection");
 const TRANSACTIONS: SettingInfo =
-    info("transactions", Kind::Bool, "true", "run a replica set of one, for transactions; false: a standalone server");
+    info("transactions", Kind::Bool, "true", "whether clients use transactions, which need a replica set of one");
+const OPLOG: SettingInfo = info(
+    "oplog",
+    Kind::Bool,
+    "as transactions",
+    "run a replica set of one, which writes an oplog; false: a standalone server",
+);
 const READ_CONCERN: SettingInfo = info(
     "read_concern",
     Kind::Choice(&["local", "majority", "snapshot"]),
@@ -24,6 +30,7 @@ const READ_CONCERN: SettingInfo = info(
 const MONGODB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
+    OPLOG,
     READ_CONCERN,
     info("storageEngine", Kind::Text, "wiredTiger", "the storage engine, by the server's own name: rocksdb, mmapv1"),
     info("syncdelay", Kind::Int(0, 1 << 30), "60", "seconds between checkpoints; 0 writes none"),
@@ -39,6 +46,7 @@ const MONGODB: &[SettingInfo] = &[
 const SECANTUSDB: &[SettingInfo] = &[
     ON_LOST,
     TRANSACTIONS,
+    OPLOG,
     READ_CONCERN,
     info("session-max", Kind::Int(1, 1 << 20), "the server's", "most sessions of its storage engine"),
 ];
@@ -76,7 +84,7 @@ impl Brand {
 }
 
 /// The number of rumba's own settings at the start of each list.
-const OWN: usize = 3;
+const OWN: usize = 4;
 
 /// Parsed settings.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +93,8 @@ pub struct Options {
     pub on_lost: OnLost,
     /// `transactions`.
     pub transactions: bool,
+    /// `oplog`: whether the server is a replica set of one.
+    pub oplog: bool,
     /// `read_concern`.
     pub read_concern: Option<String>,
     /// The server's own options by name; the value is empty for an option without a value.
@@ -95,7 +105,7 @@ impl Options {
     /// Separates rumba's own settings from the server's options.
     ///
     /// # Errors
-    /// An invalid value for one of rumba's own settings; an option that rumba sets itself.
+    /// An invalid value for one of rumba's own settings; transactions without an oplog; an option that rumba sets itself.
     pub fn read(brand: Brand, config: &EngineConfig) -> Result<Self, SettingError> {
         let (own, options) = separate(config, &brand.info().settings[..OWN], str::to_owned, RESERVED)?;
         let mut arguments = BTreeMap::new();
@@ -109,9 +119,16 @@ impl Options {
             };
             arguments.insert(name, written);
         }
+        let transactions = own.bool("transactions") != Some(false);
+        let oplog = own.bool("oplog").unwrap_or(transactions);
+        if transactions && !oplog {
+            let problem = "transactions need a replica set, which writes an oplog";
+            return Err(SettingError::new("oplog", problem, "write transactions = false, which leaves out the oplog"));
+        }
         Ok(Self {
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
-            transactions: own.bool("transactions") != Some(false),
+            transactions,
+            oplog,
             read_concern: own.text("read_concern").map(str::to_owned),
             arguments,
         })
@@ -129,8 +146,8 @@ const RESERVED: &[(&str, &str)] = &[
     ("config", "write the options as settings"),
     ("logpath", "the server's log is kept with the results, as error.log"),
     ("fork", "rumba watches the server's process"),
-    ("replSet", "write transactions"),
-    ("standalone", "write transactions"),
+    ("replSet", "write oplog"),
+    ("standalone", "write oplog"),
     ("keyFile", "rumba makes one"),
     ("auth", "rumba sees to that"),
     ("wiredTigerCacheSizeGB", "write cache"),
@@ -158,12 +175,12 @@ mod tests {
         requested.settings.0.insert("syncdelay".into(), Value::Int(10));
         requested.settings.0.insert("directoryperdb".into(), Value::Bool(true));
         let options = Options::read(Brand::MongoDb, &requested).unwrap();
-        assert!(!options.transactions && options.read_concern.is_none());
+        assert!(!options.transactions && !options.oplog && options.read_concern.is_none());
         let arguments: Vec<_> = options.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(arguments, [("directoryperdb", ""), ("syncdelay", "10")]);
         for (name, remedy) in [
             ("dbpath", "data_dir"),
-            ("replSet", "transactions"),
+            ("replSet", "oplog"),
             ("nojournal", "durability"),
             ("rocksdbCacheSizeGB", "cache"),
             ("tlsMode", "tls=verified"),
@@ -172,6 +189,20 @@ mod tests {
             requested.settings.0.insert(name.into(), Value::Text("x".into()));
             assert!(Options::read(Brand::MongoDb, &requested).unwrap_err().remedy.contains(remedy), "{name}");
         }
+    }
+
+    #[test]
+    fn oplog_follows_transactions_unless_it_is_set() {
+        let read = |settings: &[(&str, bool)]| {
+            let mut requested = config(Brand::MongoDb);
+            requested.settings.0.extend(settings.iter().map(|&(name, value)| (name.to_owned(), Value::Bool(value))));
+            Options::read(Brand::MongoDb, &requested).map(|options| (options.transactions, options.oplog))
+        };
+        assert_eq!(read(&[]).unwrap(), (true, true));
+        assert_eq!(read(&[("transactions", false)]).unwrap(), (false, false));
+        assert_eq!(read(&[("transactions", false), ("oplog", true)]).unwrap(), (false, true));
+        let error = read(&[("oplog", false)]).unwrap_err();
+        assert!(error.key == "oplog" && error.remedy.contains("transactions = false"), "{error}");
     }
 
     /// The error suggested `tls=true`, which no DSN accepts.

@@ -57,9 +57,9 @@ fn write_concern(durability: Durability) -> DocumentBuf {
 /// # Errors
 /// Command-line options, which rumba does not control here.
 pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
-    if config.settings.bool("transactions").is_some() {
-        let problem = "a server that others run has transactions or has none, as it was started";
-        return Err(SettingError::new("transactions", problem, "leave it out; the record says which"));
+    if let Some(name) = ["transactions", "oplog"].into_iter().find(|name| config.settings.bool(name).is_some()) {
+        let problem = format!("whether a server that others run has its {name} depends on how it was started");
+        return Err(SettingError::new(name, problem, "leave it out; the record says which"));
     }
     match (config.durability, brand) {
         (Durability::None, _) => {
@@ -79,7 +79,7 @@ pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> R
         return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
     }
     let write_concern = write_concern(config.durability);
-    Ok(Plan { arguments: Vec::new(), replicated: options.transactions, write_concern })
+    Ok(Plan { arguments: Vec::new(), replicated: options.oplog, write_concern })
 }
 
 /// The plan for a server that rumba runs.
@@ -88,10 +88,10 @@ pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> R
 /// A request that this server cannot fulfill.
 pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) -> Result<Plan, SettingError> {
     let write_concern = write_concern(config.durability);
-    let mut plan = Plan { arguments: Vec::new(), replicated: options.transactions, write_concern };
+    let mut plan = Plan { arguments: Vec::new(), replicated: options.oplog, write_concern };
     match software.brand {
         Brand::MongoDb => mongodb(&mut plan, config, options, software)?,
-        Brand::SecantusDb => secantusdb(&mut plan, config, options, software)?,
+        Brand::SecantusDb => secantusdb(&mut plan, config, software)?,
     }
     options.arguments.iter().for_each(|(name, value)| plan.notify(name, value.as_str()));
     Ok(plan)
@@ -170,8 +170,8 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
         }
     }
     if config.durability == Durability::None {
-        if options.transactions {
-            let remedy = "write no-sync, or transactions = false for a server before 6.1";
+        if plan.replicated {
+            let remedy = "write no-sync, or transactions = false without oplog for a server before 6.1";
             return Err(SettingError::new("durability", "a replica set needs its log", remedy));
         }
         plan.notify("nojournal", "");
@@ -182,7 +182,6 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
 fn secantusdb(
     plan: &mut Plan,
     config: &EngineConfig,
-    options: &Options,
     software: &Software,
 ) -> Result<(), SettingError> {
     plan.notify("cache-size", format!("{}M", (config.cache >> 20).max(1)));
@@ -197,7 +196,7 @@ fn secantusdb(
         // `j` alone does not sync in this server.
         Durability::Sync => plan.notify("sync-on-commit", ""),
     }
-    if !options.transactions {
+    if !plan.replicated {
         plan.notify("standalone", "");
     }
     if let Some(name) = config.compression.as_deref() {
@@ -303,10 +302,12 @@ mod tests {
             assert!(refused(brand, &|_| {}).is_ok());
             let durability = refused(brand, &|config| config.durability = Durability::None);
             assert_eq!(durability.unwrap_err(), "durability");
-            let transactions = |config: &mut EngineConfig| {
-                config.settings.0.insert("transactions".into(), Value::Bool(false));
-            };
-            assert_eq!(refused(brand, &transactions).unwrap_err(), "transactions");
+            for (name, value) in [("transactions", false), ("oplog", true)] {
+                let change = |config: &mut EngineConfig| {
+                    config.settings.0.insert(name.into(), Value::Bool(value));
+                };
+                assert_eq!(refused(brand, &change).unwrap_err(), name);
+            }
         }
         let sync = |config: &mut EngineConfig| config.durability = Durability::Sync;
         assert!(refused(Brand::MongoDb, &sync).is_ok());
