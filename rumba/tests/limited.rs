@@ -235,13 +235,13 @@ fn experiments_with_mongodb_validate_where_it_is_installed() {
     let engines = [
         ("ycsb-documents", "mongodb"),
         ("linkbench-documents", "mongodb"),
-        ("small-server", "mongodb[compression=snappy],mongodb[compression=zlib],mongodb.no-oplog,mongorocks,mmapv1"),
+        ("small-server", "mongodb[compression=snappy],mongodb[compression=zlib],mongodb-no-oplog,mongorocks,mmapv1"),
     ];
     for (name, engines) in engines {
         let mut dry = place.rumba(&["reproduce", name, "--engine", engines, "--dry-run", "--allow-unlimited"]);
         if name == "small-server" {
             let [old, new] = [&old, &bin].map(|bin| bin.parent().unwrap().display().to_string());
-            let bases = [("mongorocks", &old), ("mmapv1", &old), ("mongodb", &new), ("mongodb.no-oplog", &new)];
+            let bases = [("mongorocks", &old), ("mmapv1", &old), ("mongodb", &new), ("mongodb-no-oplog", &new)];
             set(&mut dry, bases.map(|(engine, base)| format!("{engine}.server={base}")));
         }
         let output = dry.env("PATH", &path).output().unwrap();

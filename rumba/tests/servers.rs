@@ -248,7 +248,7 @@ fn tokudb_reads_back_what_each_compression_has_written() {
 fn mongodb_writes_its_oplog_without_transactions() {
     let place = TestDir::new();
     let mut command = place.short_run("mongodb", &["--set", "server=mongodb@4.2"]);
-    set(&mut command, ["cache=256MiB", "transactions=false", "oplog=true,false"]);
+    set(&mut command, ["cache=256MiB", "mongodb.transactions=false", "mongodb.oplog=true,false"]);
     ended(0, &mut command);
     let report = place.report();
     let trials = report["trials"].as_array().unwrap();

@@ -53,7 +53,7 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet", "--verify", "acid"]);
     // A server prepares its statements first, and does far less until the kill than an embedded engine.
-    let crash = if server.is_some() { "crash=1500ms" } else { "crash=1s" };
+    let crash = if server.is_some() { "crash=3s" } else { "crash=1s" };
     let small = ["warehouses=2", "customers=60", "items=500", crash, "durability=sync"];
     set(
         &mut command,

@@ -179,11 +179,7 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options, software: 
     Ok(())
 }
 
-fn secantusdb(
-    plan: &mut Plan,
-    config: &EngineConfig,
-    software: &Software,
-) -> Result<(), SettingError> {
+fn secantusdb(plan: &mut Plan, config: &EngineConfig, software: &Software) -> Result<(), SettingError> {
     plan.notify("cache-size", format!("{}M", (config.cache >> 20).max(1)));
     match config.durability {
         Durability::None => {
