@@ -285,7 +285,7 @@ pub struct ReportArgs {
     /// One or more results directories
     #[arg(required = true, value_name = "DIR")]
     pub directories: Vec<PathBuf>,
-    /// What to write and to print
+    /// The page, its pictures, and the output format
     #[command(flatten)]
     pub output: OutputArgs,
     /// The engine that relative figures refer to [default: the first]
@@ -311,7 +311,7 @@ pub struct ReportArgs {
     pub accept_single_run: bool,
 }
 
-/// The page of results, its pictures, and what is printed.
+/// Options for the page of results, its pictures, and the printed output.
 #[derive(Args)]
 pub struct OutputArgs {
     /// Write a self-contained HTML page
@@ -429,7 +429,7 @@ pub struct HistoryArgs {
     /// With --fail-if: how far the host alone may move a ratio, because runs of a history are not interleaved
     #[arg(long, value_name = "PERCENT", value_parser = Drift::parse, requires = "fail_if", default_value = "5%")]
     pub allow_drift: Drift,
-    /// What to write and to print
+    /// The page, its pictures, and the output format
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -105,7 +105,7 @@ impl Options {
     /// Separates rumba's own settings from the server's options.
     ///
     /// # Errors
-    /// An invalid value for one of rumba's own settings; transactions without an oplog; an option that rumba sets itself.
+    /// An invalid value for one of rumba's own settings; an option that rumba sets itself.
     pub fn read(brand: Brand, config: &EngineConfig) -> Result<Self, SettingError> {
         let (own, options) = separate(config, &brand.info().settings[..OWN], str::to_owned, RESERVED)?;
         let mut arguments = BTreeMap::new();
@@ -120,15 +120,10 @@ impl Options {
             arguments.insert(name, written);
         }
         let transactions = own.bool("transactions") != Some(false);
-        let oplog = own.bool("oplog").unwrap_or(transactions);
-        if transactions && !oplog {
-            let problem = "transactions need a replica set, which writes an oplog";
-            return Err(SettingError::new("oplog", problem, "write transactions = false, which leaves out the oplog"));
-        }
         Ok(Self {
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
             transactions,
-            oplog,
+            oplog: own.bool("oplog").unwrap_or(transactions),
             read_concern: own.text("read_concern").map(str::to_owned),
             arguments,
         })
@@ -201,8 +196,6 @@ mod tests {
         assert_eq!(read(&[]).unwrap(), (true, true));
         assert_eq!(read(&[("transactions", false)]).unwrap(), (false, false));
         assert_eq!(read(&[("transactions", false), ("oplog", true)]).unwrap(), (false, true));
-        let error = read(&[("oplog", false)]).unwrap_err();
-        assert!(error.key == "oplog" && error.remedy.contains("transactions = false"), "{error}");
     }
 
     /// The error suggested `tls=true`, which no DSN accepts.

@@ -87,6 +87,10 @@ pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> R
 /// # Errors
 /// A request that this server cannot fulfill.
 pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) -> Result<Plan, SettingError> {
+    if options.transactions && !options.oplog {
+        let problem = "transactions need a replica set, which writes an oplog";
+        return Err(SettingError::new("oplog", problem, "write transactions = false, which leaves out the oplog"));
+    }
     let write_concern = write_concern(config.durability);
     let mut plan = Plan { arguments: Vec::new(), replicated: options.oplog, write_concern };
     match software.brand {
@@ -262,6 +266,13 @@ mod tests {
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
         let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (GIB, Durability::None));
         assert!(none.contains("needs its log"), "{none}");
+        for brand in [Brand::MongoDb, Brand::SecantusDb] {
+            let error = planned(brand, |config| {
+                config.settings.0.insert("oplog".into(), Value::Bool(false));
+            });
+            let error = error.unwrap_err();
+            assert!(error.key == "oplog" && error.remedy.contains("transactions = false"), "{error}");
+        }
         let none = refused(Brand::SecantusDb, |config| config.durability = Durability::None);
         assert!(none.contains("always has its log"), "{none}");
         for (engine, transactions, cache, compression, words) in [
@@ -298,7 +309,7 @@ mod tests {
             assert!(refused(brand, &|_| {}).is_ok());
             let durability = refused(brand, &|config| config.durability = Durability::None);
             assert_eq!(durability.unwrap_err(), "durability");
-            for (name, value) in [("transactions", false), ("oplog", true)] {
+            for (name, value) in [("transactions", false), ("oplog", true), ("oplog", false)] {
                 let change = |config: &mut EngineConfig| {
                     config.settings.0.insert(name.into(), Value::Bool(value));
                 };
