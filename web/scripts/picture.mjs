@@ -27,9 +27,8 @@ try {
     if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
     // A picture omits controls and folded details. Sticky elements would cover it.
     for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save, details")) gone.remove();
-    // The key to the lines is above the section, so it moves into it. In a ladder, an engine has the same look in every test.
-    const key = document.querySelector(".toolbar .key");
-    if (what === "scaling") keys.filter(isOfTest).forEach((name) => name.remove());
+    // The key to the lines is above the section, so it moves into it. The ladder of a suite has its own.
+    const key = shown.querySelector(".key") ?? document.querySelector(".toolbar .key");
     const first = shown.querySelector(".panel, h3");
     if (key && what !== "matrix") (first?.closest("div.panel") ?? first)?.before(key);
     for (const gone of document.querySelectorAll(".toolbar, .contents")) gone.remove();

@@ -6,7 +6,7 @@ import { alone, clientCounts, value } from "./data";
 import { choice, h, section } from "./dom";
 import { whole } from "./format";
 import { type Series, type Varied, bandsInWords, ladderPanel } from "./ladder";
-import { lookOf } from "./look";
+import { lookOf, sample } from "./look";
 import { metricName } from "./names";
 import { opNames } from "./spectrum";
 import { choose, current } from "./state";
@@ -59,6 +59,8 @@ export function scalingSection(context: Context): HTMLElement | null {
     const panels = (metrics: string[], height: number) => h("div", { class: "halves" }, ...metrics.flatMap((metric) => ladderPanel(context, "ladder", varied, series, metric, height)));
     return h("div", {}, test !== undefined && h("h3", {}, test), panels(chosenMetrics(), test === undefined ? 320 : 220), panels(COSTS, 200));
   });
+  // The key above the page names each engine once per test.
+  const key = context.tests.length > 0 && h("ul", { class: "key" }, ...context.alone.map((engine, index) => h("li", {}, sample(lookOf(index)), engine)));
   const bands = bandsInWords(all.flatMap(({ series }) => series), [...chosenMetrics(), ...COSTS]);
   return section(
     "scaling",
@@ -66,6 +68,7 @@ export function scalingSection(context: Context): HTMLElement | null {
     `Lines join the medians of the repeats, which are the points around them${bands}. The axis of clients is logarithmic. The other axis begins at zero, except for times.`,
     warningsAbout(context, [current().ladder, "p99_ms"]),
     pickers(context),
+    key,
     ...groups,
   );
 }

@@ -36,6 +36,14 @@ export function search(data) {
   ];
 }
 
+/** The ladder in two tests of a suite. */
+export function suiteLadder(data) {
+  const inTest = (test) => (of) => ({ ...of, test, engine: `${of.engine}/${test}` });
+  const { rows } = data.summary;
+  Object.assign(data.summary, { rows: ["read", "write"].flatMap((test) => rows.map(inTest(test))), relative: [], remarks: [] });
+  Object.assign(data, { trials: ["read", "write"].flatMap((test) => data.trials.map(inTest(test))), verdicts: [], labels: {}, baseline: `${rows[0].engine}/read` });
+}
+
 /** Hardware counters of a server, of which the kernel's could not be read. */
 export function hardware(data) {
   for (const { run } of data.summary.rows) run.metrics.server_instructions_per_op = scaled(run.metrics.ops_per_s, 3);

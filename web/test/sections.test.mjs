@@ -15,7 +15,7 @@ const { file: steps, skip: noSteps } = pageOf("steps");
 const SCREENS = [1280, 390].flatMap((width) => ["light", "dark"].map((colorScheme) => ({ colorScheme, viewport: { width, height: 900 } })));
 
 test("each view fits the screen and draws without an error, wide or narrow, light or dark", { skip: skip || noSuite || noSteps }, async () => {
-  const views = [["steps", steps], ["sweep", altered(ladder, made.sweep)], ["search", altered(ladder, made.search)], ["scaling", ladder], ["multiples", suite]];
+  const views = [["steps", steps], ["sweep", altered(ladder, made.sweep)], ["search", altered(ladder, made.search)], ["scaling", ladder], ["scaling", altered(ladder, made.suiteLadder)], ["multiples", suite]];
   for (const [id, file] of views) {
     for (const screen of SCREENS) {
       const { tab, problems } = await open(screen, "", file);
@@ -73,6 +73,14 @@ test("the ladder comes first: rates next to times, over clients that double", { 
   assert.equal(rate.y, time.y, "next to each other");
   await tab.locator("#scaling select").nth(1).selectOption("get_node");
   assert.match(await panels.nth(1).locator("h3").textContent(), /^99th percentile of get_node/);
+});
+
+test("the ladder of a suite has a key that names each engine once", { skip }, async () => {
+  const { tab } = await open({}, "", altered(ladder, made.suiteLadder));
+  const key = tab.locator("#scaling .key li");
+  const names = await key.allTextContents();
+  assert.ok(names.length > 1 && names.every((name) => !name.includes("/")), `${names}`);
+  assert.equal(new Set(names).size, names.length);
 });
 
 test("clients in steps: each engine's throughput, times and waits by name over one time axis", { skip: noSteps }, async () => {
