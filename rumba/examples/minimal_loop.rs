@@ -167,14 +167,14 @@ impl Connection {
         self.exchange.set_id(id);
         self.missing = self.exchange.answer_bytes;
         let request = &self.exchange.request;
-        // SAFETY: the buffer is as long as it is said to be.
+        // SAFETY: the length is that of the buffer.
         let sent = unsafe { libc::send(self.stream.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
         if sent == request.len() as isize { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
     }
 
     /// Receives the available bytes; returns whether the answer is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
-        // SAFETY: the buffer is as long as it is said to be.
+        // SAFETY: the length is that of the buffer.
         let got = unsafe { libc::recv(self.stream.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if got <= 0 {
             return Err(format!("the server is gone: {}", std::io::Error::last_os_error()).into());

@@ -116,7 +116,6 @@ fn value(option: &OptionInfo) -> OptionValue {
     }
 }
 
-/// The parameters of a script.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptInvocation<'a> {
     /// The path of the server's socket.
@@ -132,7 +131,6 @@ pub struct ScriptInvocation<'a> {
 }
 
 impl ScriptInvocation<'_> {
-    /// The run of a script that is bundled.
     pub fn run<'a>(socket: &'a str, script: &'a str) -> ScriptInvocation<'a> {
         ScriptInvocation { socket, begins: &[], script, command: "run", options: &[] }
     }

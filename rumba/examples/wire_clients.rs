@@ -47,7 +47,6 @@ struct Server {
     target: Target,
 }
 
-/// A session, and its requests.
 enum Requests {
     Rows(Box<dyn SqlSession>, Statement),
     Documents(Box<dyn DocumentSession>, DocumentBuf),
@@ -190,7 +189,6 @@ fn server_at(socket: &str) -> Result<u32, Failure> {
     }
 }
 
-/// The first of one client.
 const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
 
 /// Runs a client on this thread to the end of its stream, with its pace and its records.

@@ -47,7 +47,6 @@ pub const EXPERIMENTS: &[(&str, &str)] = experiments![
 /// Experiments that answer a question and reproduce no publication: `rumba run NAME` runs them without their file.
 const RECIPES: &[(&str, &str)] = experiments!["quickstart", "innodb-or-myrocks"];
 
-/// The text of the recipe of this name.
 pub fn recipe(name: &str) -> Option<&'static str> {
     RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -31,7 +31,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A mistake by the user, with its remedy.
     pub fn mistake(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Some(remedy.into()), source: None, exit: MISTAKE }
     }

@@ -69,7 +69,7 @@ fn library_that_is_a_pipe_is_refused_without_waiting() {
 }
 
 #[test]
-fn a_reader_that_goes_away_costs_nothing() {
+fn closed_reader_costs_nothing() {
     let place = TestDir::new();
     // Standard error is closed at once, as by a pipe whose reader has died.
     let mut child = place.short_run("null", &[]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

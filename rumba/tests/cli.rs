@@ -2,7 +2,7 @@
 //! `TRYCMD=overwrite cargo test -p rumba --test cli` rewrites the expectations.
 
 #[test]
-fn what_a_user_reads() {
+fn printed_texts_match_their_snapshots() {
     // A separate ledger: with a shared one, rumba would remove the leftovers of another test's killed run here, and
     // report it.
     let state = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ use rumba_engine_api::engine::{BuildSelector, Durability, Engine, ExternalLibrar
 use rumba_testkit::Need;
 
 #[test]
-fn an_engine_without_a_cache_is_not_said_to_have_one() {
+fn cacheless_engine_reports_no_cache() {
     for engine in embedded::and_servers() {
         let info = engine.info();
         let listed = Command::new(env!("CARGO_BIN_EXE_rumba")).args(["engines", info.name]).output().unwrap();
@@ -31,7 +31,7 @@ fn an_engine_without_a_cache_is_not_said_to_have_one() {
 
 /// An engine without these facts would count as comparable with every other.
 #[test]
-fn every_engine_says_what_it_is_by_nature() {
+fn every_engine_states_its_traits() {
     for engine in embedded::and_servers() {
         let (info, config) = (engine.info(), config(engine.as_ref(), None));
         let (name, nature) = (info.name, engine.nature(&config));

@@ -57,7 +57,7 @@ fn pilot_estimates_repeats_to_detect_a_difference() {
 }
 
 #[test]
-fn what_cannot_be_planned_is_refused_before_anything_runs() {
+fn impossible_pilot_is_refused_before_the_run() {
     let place = place();
     for (args, reported) in [
         (&["--detect", "5"][..], "expected a percentage above 0 such as 5%"),

@@ -36,7 +36,7 @@ fn interrupted_run_resumes_after_any_signal_in_any_phase() {
 
 #[test]
 #[needs(LoopDevice, StorageRates, MemoryGroup)]
-fn the_next_run_removes_what_a_kill_in_limits_has_left() {
+fn next_run_removes_leftovers_of_a_kill_under_limits() {
     holds("kill -9 of rumba", Moment::Drain, Engine::RocksDb, Limit::Both, Again::Run);
 }
 
@@ -47,7 +47,7 @@ fn server_death_during_load_is_reported_with_its_signal() {
 }
 
 #[test]
-fn a_run_that_was_stopped_for_a_while_says_so() {
+fn temporarily_stopped_run_is_reported() {
     for name in ["STOP and CONT of the trial", "STOP and CONT of rumba and its trial (Ctrl-Z)"] {
         holds(name, Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
     }
@@ -60,19 +60,19 @@ fn lmdb_reports_a_full_data_disk_as_disk_full() {
 }
 
 #[test]
-fn results_that_are_removed_are_missed_and_nothing_else_is_left() {
+fn removed_results_are_reported_and_leave_nothing() {
     holds("the results directory is removed", Moment::Loops, Engine::Lmdb, Limit::None, Again::Run);
 }
 
 #[test]
 #[needs(MariaDb)]
-fn a_restart_of_an_existing_server_costs_what_it_cut_off() {
+fn restart_of_an_existing_server_loses_only_open_operations() {
     holds("an existing server is restarted (TERM)", Moment::Loops, Engine::Existing, Limit::None, Again::Run);
 }
 
 #[test]
 #[needs(MariaDb)]
-fn a_kill_while_an_existing_server_is_drained_alters_nothing() {
+fn kill_during_a_drain_of_an_existing_server_alters_nothing() {
     holds(
         "kill -9 of rumba over an existing server",
         Moment::Drain,

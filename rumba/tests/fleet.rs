@@ -30,7 +30,6 @@ fn users() -> String {
     format!("CREATE USER lab@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO lab@'%';\n")
 }
 
-/// A MariaDB that the hosts reach.
 fn mariadb() -> (MariaDb, String) {
     let installed = Installed::new();
     let first = installed.directory().join("first.sql");
@@ -241,7 +240,6 @@ fn long(place: &TestDir, fleet: &str, engine: &str) {
     experiment(place, script, "clients = 6\nrate = 60\nloop = \"5m\"", fleet, engine);
 }
 
-/// The sessions of clients on the server.
 fn sessions(server: &MariaDb) -> usize {
     let address = Address::Socket(server.socket());
     let (user, password) = ("root".to_owned(), Secret::new(String::new()));
@@ -420,7 +418,7 @@ fn sysbench_on_three_hosts_counts_exactly_as_one_process() {
 }
 
 #[test]
-fn what_cannot_run_on_several_hosts_is_refused_first() {
+fn unsupported_fleet_runs_are_refused_first() {
     let place = TestDir::new();
     let refused = |workload: &str, run: &str, engine: &str| {
         experiment(&place, workload, run, "", engine);

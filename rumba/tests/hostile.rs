@@ -177,7 +177,7 @@ fn dry_run_refuses_a_results_directory_and_creates_none() {
 }
 
 #[test]
-fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
+fn file_contents_cannot_control_the_terminal() {
     let place = TestDir::new();
     let escaped = EXPERIMENT.replace("name = \"null\"", "name = \"a\\u001b[2Jb\"\nuse = \"null\"");
     fs::write(place.path("escaped.toml"), escaped).unwrap();
@@ -238,7 +238,7 @@ fn directory_name_with_newline_is_refused_or_escaped() {
 }
 
 #[test]
-fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
+fn foreign_results_cannot_control_the_terminal() {
     let place = TestDir::new();
     fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
     ended(0, place.rumba(&["run", "small.toml", "--quiet", "--out", "out"]));

@@ -129,7 +129,7 @@ fn await_loop(place: &TestDir, run: &mut Child, trial: &str) {
 }
 
 #[test]
-fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
+fn damaged_copy_is_loaded_again_and_recorded() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=3", "loop=3s"]);
     let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
@@ -258,7 +258,7 @@ fn statuses(report: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_stopped_run_goes_on_from_the_data_that_it_kept() {
+fn stopped_run_resumes_from_its_kept_data() {
     goes_on_after(kill_with_its_trial);
     // An interrupt removed the load, and the repeats had two.
     goes_on_after(|run| {
@@ -292,7 +292,7 @@ fn goes_on_after(end: fn(&mut Child)) {
 
 /// A load is made for each repeat, and removed before the next one.
 #[test]
-fn a_killed_run_goes_on_with_the_load_of_its_repeat() {
+fn killed_run_resumes_with_the_load_of_its_repeat() {
     let place = TestDir::new();
     let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "out"]);
     set(&mut command, ["maxid1=2000", "clients=[1,2]", CALM, "load_clients=2", "warmup=0s", "loops=1", "loop=1s"]);
@@ -328,7 +328,7 @@ fn load_with_a_lost_record_is_repeated_as_a_new_trial() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn data_that_is_to_stay_is_copied_off_limited_storage() {
+fn data_to_keep_is_copied_off_limited_storage() {
     let place = TestDir::new();
     let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2", "repeats_from=kept"];
     ended(0, place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()));
@@ -347,7 +347,7 @@ fn data_that_is_to_stay_is_copied_off_limited_storage() {
 /// Guards against a lost load: data that another process kept belongs to the run, and a refused resume must not take
 /// it.
 #[test]
-fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
+fn refused_resume_leaves_the_kept_load_in_place() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
     kill_with_its_trial(&mut run);
@@ -376,7 +376,7 @@ fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
 }
 
 #[test]
-fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
+fn resumed_run_ends_with_the_status_of_all_its_trials() {
     let place = TestDir::new();
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", "keep_data=true"]);
     kill("-KILL", children(run.id())[0]);

@@ -156,7 +156,6 @@ fn run_that_keeps(place: &TestDir, more: &[&str]) -> PathBuf {
 
 const COUNT: &str = "SELECT COUNT(*) FROM nodetable;";
 
-/// How many rows there are.
 fn rows(server: &Value) -> u64 {
     let output = fetch(server, COUNT);
     let reported = text(&output);
@@ -165,7 +164,7 @@ fn rows(server: &Value) -> u64 {
 
 #[test]
 #[needs(MariaDb, MariaDbClient)]
-fn what_a_run_has_kept_is_served_from_a_copy_and_is_as_it_was() {
+fn kept_data_is_served_from_a_copy_and_stays_unchanged() {
     let servers = Servers::new();
     let kept = run_that_keeps(&servers.0, &[]);
     let server = servers.start(&["out"]);
@@ -251,7 +250,7 @@ impl Drop for Ended {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_with_what_can() {
+fn invalid_server_commands_are_refused_with_choices() {
     let servers = Servers::new();
     for (args, words) in [
         (&["start", "rocksdb"][..], "is no server"),

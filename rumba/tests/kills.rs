@@ -102,25 +102,25 @@ fn brought_and_synced() -> Vec<Each> {
 }
 
 #[test]
-fn what_engines_of_libraries_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_library_engines_survive_a_kill() {
     keeps(&synced(|form| form == Form::Library), None);
 }
 
 #[test]
-fn what_built_in_engines_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_built_in_engines_survive_a_kill() {
     keeps(&synced(|form| form != Form::Library), None);
 }
 
 /// Updates and counts of the fractal tree are messages, which are written without being read.
 #[test]
 #[each(brought_and_synced)]
-fn what_brought_engines_acknowledged_is_there_after_a_kill(engine: &'static str) {
+fn acknowledged_writes_of_brought_engines_survive_a_kill(engine: &'static str) {
     keeps(&[engine], None);
 }
 
 #[test]
 #[needs(Server("mariadb@10.11"))]
-fn what_innodb_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_innodb_survive_a_kill() {
     keeps(&["innodb"], Some("mariadb@10.11"));
 }
 
@@ -128,7 +128,7 @@ fn what_innodb_acknowledged_is_there_after_a_kill() {
 /// it.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
-fn what_myrocks_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_myrocks_survive_a_kill() {
     keeps(&["myrocks"], Some("mariadb@10.11"));
 }
 
@@ -136,14 +136,14 @@ fn what_myrocks_acknowledged_is_there_after_a_kill() {
 /// and a kill lost it.
 #[test]
 #[needs(Server("postgresql@15"))]
-fn what_postgresql_acknowledged_is_there_after_a_kill() {
+fn acknowledged_writes_of_postgresql_survive_a_kill() {
     keeps(&["postgresql"], Some("postgresql@15"));
 }
 
 /// Guards against lost commits: the profile synced TokuDB's log once a second under `sync` as well.
 #[test]
 #[needs(Server("mariadb-tokudb@10.5"))]
-fn what_tokudb_synced_is_there_after_a_kill() {
+fn synced_writes_of_tokudb_survive_a_kill() {
     for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, "tokudb", "sync", None)) {
         assert_eq!(found["lost"], 0, "{found}");
     }
@@ -152,7 +152,7 @@ fn what_tokudb_synced_is_there_after_a_kill() {
 /// The journal is synced before the answer only on request; otherwise a kill loses up to 100 ms.
 #[test]
 #[needs(Server("mongodb@4.2"), Server("mongodb@6.0"))]
-fn what_mongodb_journaled_is_there_after_a_kill() {
+fn journaled_writes_of_mongodb_survive_a_kill() {
     for server in ["mongodb@4.2", "mongodb@6.0"] {
         let work = Work { set: &["maxid1=2000", "cache=256MiB", "crash=6s"], ..LINKBENCH };
         for found in killed(&work, "mongodb", "sync", Some(server)) {
@@ -172,7 +172,7 @@ fn kill_loses_counted_buffered_commits_without_damage() {
 
 /// RocksDB without its log.
 #[test]
-fn what_a_kill_takes_is_counted() {
+fn writes_lost_by_a_kill_are_counted() {
     for found in [YCSB, LINKBENCH].iter().flat_map(|work| killed(work, "rocksdb", "none", None)) {
         assert!(found["lost"].as_u64().unwrap() > 0, "{found}");
         assert!(!found["examples"].as_array().unwrap().is_empty(), "{found}");

@@ -20,7 +20,7 @@ fn mounts_below(place: &TestDir) -> usize {
 
 #[test]
 #[needs(LoopDevice, StorageRates, MemoryGroup)]
-fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
+fn limited_run_reports_its_limits_and_leaves_nothing() {
     let place = TestDir::new();
     let limits = [&STORAGE[..], &["--set", "memory=256MiB"]].concat();
     ended(0, place.short_run("sqlite", &limits));
@@ -166,7 +166,7 @@ fn claims(holds: &str) -> (TestDir, Output) {
 }
 
 #[test]
-fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
+fn check_has_its_own_exit_code_unless_every_claim_holds() {
     let (place, output) = claims("rss_bytes(\"null\") > 1");
     assert_eq!(output.status.code(), Some(0), "one repeat is good enough: {}", text(&output));
     assert!(text(&output).contains("Claims\n") && text(&output).contains("single run"), "{}", text(&output));

@@ -141,7 +141,7 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
 }
 
 #[test]
-fn a_port_that_is_taken_refuses_the_run_before_anything_is_made() {
+fn occupied_port_is_refused_before_creation() {
     let place = TestDir::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

@@ -48,7 +48,7 @@ fn insufficient_memory_is_refused_before_creation() {
 }
 
 #[test]
-fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
+fn memory_named_by_the_refusal_is_accepted() {
     for engine in embedded::of_linkbench() {
         let place = TestDir::new();
         let output = run(&place, engine, "16MiB", "64MiB", &["--dry-run"]);
@@ -92,7 +92,7 @@ fn stopped_server_fails_the_trial_after_the_stall_limit() {
 }
 
 #[test]
-fn so_is_a_stopped_trial_whose_engine_is_embedded() {
+fn stopped_trial_of_an_embedded_engine_is_a_stall() {
     let place = TestDir::new();
     let mut run = start_long_run(&place, "sqlite", &place.path("out"), &["stall=5s"]);
     let trial = children(run.id())[0];

@@ -17,7 +17,6 @@ fn failure(place: &TestDir) -> String {
     place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The server of a run's trial.
 fn server_of(run: &Child) -> u32 {
     let trial = children(run.id())[0];
     children(trial)[0]

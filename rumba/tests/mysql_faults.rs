@@ -165,7 +165,7 @@ fn clients_above_server_limit_are_refused_before_the_load() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
+fn user_without_settle_rights_is_refused_before_creation() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
     server.fetch(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));

@@ -257,7 +257,7 @@ fn forged_library_cache_is_ignored_and_notes_keep_owner() {
 
 #[test]
 #[needs(Tmpfs)]
-fn a_note_that_finds_no_room_is_said_so_and_leaves_the_old_one() {
+fn note_on_a_full_disk_is_reported_and_the_old_one_stays() {
     let place = TestDir::new();
     let results = with_results(&place);
     let memory = Tmpfs::at(&place.path("memory"), "size=8m");

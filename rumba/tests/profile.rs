@@ -33,7 +33,7 @@ fn embedded_engine_is_profiled_and_drawn_on_the_page() {
 
 #[test]
 #[needs(Perf, MariaDb)]
-fn of_an_engine_in_a_server_the_server_is_sampled() {
+fn profile_of_a_server_engine_samples_the_server() {
     let place = TestDir::new();
     let (stacks, words) = sampled(&place, "innodb");
     assert!(words.contains("of the server's processes"), "{words}");

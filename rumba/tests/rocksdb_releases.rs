@@ -26,7 +26,6 @@ loop = "500ms"
 name = "rocksdb"
 "#;
 
-/// Runs LinkBench over libraries, each an engine.
 fn run_over(place: &TestDir, libraries: &[&str]) -> Command {
     std::fs::write(place.path("releases.toml"), format!("{EXPERIMENT}library = {libraries:?}\n")).unwrap();
     place.rumba(&["run", "releases.toml", "--out", "out"])

@@ -45,7 +45,6 @@ static ALLOCATOR: Counting = Counting;
 struct Sqlite {
     file: PathBuf,
     log: Mutex<Vec<String>>,
-    /// The turn of each connection.
     turns: Mutex<Vec<u32>>,
 }
 
@@ -291,7 +290,7 @@ fn events_run_until_the_pace_or_the_script_ends_them() {
 
 /// The runner ignores a client's failed end, and no other failure.
 #[test]
-fn a_client_s_error_says_in_which_function_it_failed() {
+fn client_error_names_the_function_that_failed() {
     let run = Run::new();
     let fails = "error(\"`thread_done' function failed: no\", 0)";
     for (script, function, is_of_end) in [
@@ -398,7 +397,7 @@ fn options_and_commands_of_a_script_are_read() {
 }
 
 #[test]
-fn a_script_looks_at_what_is_given_for_its_options() {
+fn script_reads_given_option_values() {
     let run = Run::new();
     let script = "
         sysbench.cmdline.options = {
@@ -489,7 +488,7 @@ fn prepared_and_text_statements_return_the_same_rows() {
 }
 
 #[test]
-fn what_sysbench_has_besides_statements_answers_too() {
+fn other_functions_of_sysbench_answer_too() {
     let run = Run::new();
     let script = format!(
         r"{TABLE}
@@ -544,7 +543,7 @@ fn script_reports_name_their_percentile() {
 
 /// Much is loaded only on demand, which scripts must not notice.
 #[test]
-fn what_is_loaded_late_is_there_from_the_start() {
+fn lazily_loaded_functions_are_visible_from_the_start() {
     let run = Run::new();
     let script = format!(
         r"{TABLE}

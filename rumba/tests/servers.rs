@@ -9,7 +9,7 @@ rumba_testkit::main!();
 mod common;
 #[path = "common/conforms.rs"]
 mod conforms;
-#[allow(dead_code)] // Of it, the engines and catalogues alone are wanted here.
+#[allow(dead_code)] // Only its engines and catalogues are used.
 #[path = "../src/registry.rs"]
 mod registry;
 
@@ -299,7 +299,7 @@ fn install_on_a_full_disk_suggests_another_location() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_server_that_is_here_is_not_fetched_again() {
+fn installed_server_is_not_fetched_again() {
     let place = TestDir::new();
     let mut install = place.rumba(&["engines", "install", "mariadb@10.11"]);
     // A fetch would fail.

@@ -161,7 +161,7 @@ fn the_suite_runs_over_postgresql() {
 }
 
 #[test]
-fn what_it_says_of_itself_is_what_tools_look_for() {
+fn help_and_version_match_what_tools_parse() {
     let place = TestDir::new();
     assert!(succeeds(&place, &["--version"]).starts_with("sysbench 1.1.0"));
     let help = succeeds(&place, &["--help"]);
@@ -181,7 +181,7 @@ fn what_it_says_of_itself_is_what_tools_look_for() {
 }
 
 #[test]
-fn the_banner_comes_first_unless_little_is_to_be_said() {
+fn banner_comes_first_unless_output_is_terse() {
     let place = TestDir::new();
     let script = "sysbench.cmdline.options = { mode = {'Which', 'fast'} } print('loaded', sysbench.test.path)
         function help(tid) print(tid) sysbench.cmdline.print_test_options() end function event() end";

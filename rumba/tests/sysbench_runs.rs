@@ -41,7 +41,6 @@ fn figure(said: &str, label: &str) -> f64 {
     rest.trim_start().chars().take_while(is_part).collect::<String>().parse().unwrap()
 }
 
-/// The lines of intervals.
 fn intervals(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with("[ ") && line.contains(" thds: ")).collect()
 }
@@ -104,7 +103,7 @@ fn document(place: &TestDir) -> serde_json::Value {
 
 /// Guards against lost results: an error at the end, such as a server that went away, once cost the whole measurement.
 #[test]
-fn what_fails_when_all_is_measured_costs_no_report() {
+fn failure_after_the_measurement_keeps_the_report() {
     let place = TestDir::new();
     for function in ["thread_done", "done"] {
         let script = format!("function event() ffi.C.usleep(1000) end function {function}() error('gone', 0) end");
@@ -355,7 +354,7 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 /// many events.
 #[test]
 #[needs(ExternalLibrary(SCRIPTS), Sysbench, MariaDb)]
-fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
+fn brought_scripts_run_as_in_sysbench() {
     let place = TestDir::new();
     let server = Existing::start(&[]);
     let root = std::path::PathBuf::from(std::env::var_os(SCRIPTS.variable).unwrap());

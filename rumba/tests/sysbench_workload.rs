@@ -135,7 +135,7 @@ end
 ";
 
 #[test]
-fn a_script_of_ones_own_is_run_as_it_is() {
+fn user_script_runs_unchanged() {
     let place = TestDir::new();
     std::fs::write(place.path("own.lua"), OWN).unwrap();
     let output =
@@ -274,7 +274,7 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
 
 /// Trials of two script texts are not repeats of each other, even from one file.
 #[test]
-fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
+fn changed_module_prevents_a_resume() {
     let place = TestDir::new();
     std::fs::write(place.path("mine.lua"), "require('theirs')\nfunction event() theirs() end\n").unwrap();
     let module = |text: &str| std::fs::write(place.path("theirs.lua"), text).unwrap();

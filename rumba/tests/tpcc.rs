@@ -16,7 +16,7 @@ mod deliveries;
 mod planted;
 #[path = "tpcc/planted_on_servers.rs"]
 mod planted_on_servers;
-#[allow(dead_code)] // Of it, the engines alone are wanted here.
+#[allow(dead_code)] // Only its engines are used.
 #[path = "../src/registry.rs"]
 mod registry;
 #[path = "tpcc/serializable.rs"]
@@ -204,7 +204,7 @@ fn ungroupable_statements_are_refused_before_the_load() {
 /// Each durability is a separate engine, with its own losses. RocksDB without its log loses the rows that it had not
 /// written to a table, space by space. That loss and the damage are reported, and the trial does not fail.
 #[test]
-fn what_is_lost_is_counted_for_each_durability() {
+fn losses_are_counted_for_each_durability() {
     let place = TestDir::new();
     let mut command =
         place.rumba(&["run", "tpcc", "--engine", "rocksdb", "--out", "out", "--quiet", "--verify", "acid"]);

@@ -55,7 +55,7 @@ fn run_ends_at_the_first_interim_analysis_that_decides_all() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_refused_before_anything_runs() {
+fn undecidable_run_is_refused_before_it_starts() {
     let place = place();
     for (args, reported) in [
         (&["--until-decided", "--engine", "lmdb"][..], "until_decided needs two engines to compare"),

@@ -77,19 +77,19 @@ fn runs_with(more: &[&str], engine: &str, server: Option<&str>) {
 
 /// Those without transactions among them.
 #[test]
-fn the_core_workloads_run_over_engines_in_the_process() {
+fn core_workloads_run_over_embedded_engines() {
     two_at_a_time(&embedded::names(&embedded::here(), |_| true), |engine| runs(engine, None));
 }
 
 #[test]
 #[each(embedded::brought)]
-fn the_core_workloads_run_over_brought_engines(engine: &'static str) {
+fn core_workloads_run_over_brought_engines(engine: &'static str) {
     runs(engine, None);
 }
 
 /// bf-tree does not count data that only its cache holds, and reports how much that can be.
 #[test]
-fn what_bf_tree_has_not_written_is_warned_of() {
+fn unwritten_data_of_bf_tree_raises_a_warning() {
     let place = TestDir::for_engines(false);
     ended(0, place.short_run("bf-tree", &["--quiet"]));
     let warnings = place.report()["trials"][0]["warnings"].to_string();
@@ -98,19 +98,19 @@ fn what_bf_tree_has_not_written_is_warned_of() {
 
 #[test]
 #[needs(Server("mariadb@10.11"))]
-fn the_core_workloads_run_over_innodb() {
+fn core_workloads_run_over_innodb() {
     runs("innodb", Some("mariadb@10.11"));
 }
 
 #[test]
 #[needs(Server("postgresql@15"))]
-fn the_core_workloads_run_over_postgresql() {
+fn core_workloads_run_over_postgresql() {
     runs("postgresql", Some("postgresql@15"));
 }
 
 #[test]
 #[needs(SecantusDb)]
-fn the_core_workloads_run_over_documents() {
+fn core_workloads_run_over_documents() {
     // It sorts all records for each scan, and one operation in twenty is an insert.
     let server = rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string();
     runs_with(&["recordcount=200", "loop=3s", "rate=100"], "secantusdb", Some(&server));
@@ -240,7 +240,7 @@ fn logical_bytes_are_those_of_the_records_that_are_there() {
 }
 
 #[test]
-fn who_goes_on_with_the_data_knows_what_was_written_before() {
+fn restored_state_knows_earlier_writes() {
     let worked = Worked::new(&Lmdb, &[]);
     let next = Ycsb.bind(&settings(&[])).unwrap();
     assert!(next.restore(&Default::default()).unwrap_err().to_string().contains("next_record"));

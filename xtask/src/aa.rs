@@ -107,7 +107,6 @@ impl Counted {
 /// The kinds of headline metrics, in the order of the table.
 const KINDS: [&str; 7] = ["throughput", "written", "reads", "CPU", "size", "p99", "load"];
 
-/// The kind of a headline metric.
 fn kind_of(part: Part, metric: &str) -> &'static str {
     match metric {
         _ if part == Part::Load => "load",
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_reads_back() {
+    fn kept_cells_round_trip() {
         let mut cell = Cell { pairs: Counted { wrong: 1, all: 20 }, noise: Some(0.03), ..Cell::default() };
         cell.kinds.insert("p99".to_owned(), Counted { wrong: 1, all: 60 });
         let json = cell.to_json("innodb", Mode::Kept);

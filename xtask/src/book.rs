@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_built_link_leads_to_a_file_and_to_a_heading_of_it() {
+    fn built_links_point_to_existing_files_and_headings() {
         let html = tempfile::tempdir().expect("a directory");
         let page = "<a href=\"b.html#there\"><a href=\"b.html#gone\"><img src=\"c.png\"><a href=\"https://e.invalid\">";
         fs::write(html.path().join("a.html"), page).expect("written");

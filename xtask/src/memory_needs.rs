@@ -12,13 +12,10 @@ use rumba_results::condition;
 use serde_json::Value;
 
 const TABLE: &str = "engines/memory-needs.txt";
-/// A build to measure.
 #[derive(Clone, Copy)]
 struct Build {
-    /// Its name in the table.
     name: &'static str,
     engine: &'static str,
-    /// The server, if it is one.
     server: Option<&'static str>,
     /// The workload.
     work: Work,

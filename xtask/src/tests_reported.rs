@@ -30,7 +30,6 @@ impl Machine {
     }
 }
 
-/// The sum of all results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     passed: u64,
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_can_run_all_may_skip_nothing() {
+    fn machine_with_all_needs_may_skip_no_test() {
         let sum = Sum::of(LOG, true, &ci());
         let reported = sum.to_string();
         assert!(!sum.is_ok() && reported.ends_with("\nFAILED: 5 passed, 0 failed, 2 skipped"), "{reported}");
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_lacks_for_good_is_excused_by_name() {
+    fn permanently_missing_needs_are_excused_by_name() {
         let lacks = |needs: &[&str]| Machine { may_lack: needs.iter().map(|&need| need.into()).collect(), ..ci() };
         assert_eq!(Sum::of(LOG, true, &lacks(&["LoopDevice"])).wrongly.len(), 1);
         assert_eq!(Sum::of(LOG, true, &lacks(&["Loop", "Root"])).wrongly.len(), 2);
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_that_died_is_a_failure_without_a_line_of_its_own() {
+    fn dead_runner_is_a_failure_without_its_own_line() {
         let sum = Sum::of("test result: ok. 1 passed; 0 failed; 0 ignored;\n", false, &Machine::default());
         assert_eq!(sum.to_string(), "FAILED: 1 passed, 0 failed, 0 skipped");
     }

@@ -196,7 +196,7 @@ mod tests {
 
     /// An engine applies edits in places that cannot return an error.
     #[test]
-    fn what_does_not_fit_changes_nothing() {
+    fn edit_that_does_not_fit_changes_nothing() {
         let mut delta = Delta::default();
         delta.begin(None);
         delta.add(1, 1);

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_made_larger_by_what_could_have_gone_wrong() {
+    fn error_handling_makes_no_answer_larger() {
         use crate::sql::Answer;
         assert!(size_of::<EngineError>() <= size_of::<Answer>());
     }

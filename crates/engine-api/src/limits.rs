@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_its_key_and_what_to_write() {
+    fn mistake_names_its_key_and_a_remedy() {
         let error = |pairs: &[(&str, Value)]| StorageLimit::from_settings(&table(pairs)).unwrap_err();
         let misspelt = error(&[("read_iop", Value::Int(1))]);
         assert_eq!(misspelt.key, "limits.storage.read_iop");

@@ -75,13 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelt_out() {
+    fn control_characters_are_escaped_for_terminals() {
         assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\u{202e}d\n\te"), "a\\u001b[2Jb\\u000d\\u009bc\\u202ed\n\te");
         assert!(matches!(printable("rocksdb µs → 3"), Cow::Borrowed(_)), "what is harmless is not even copied");
     }
 
     #[test]
-    fn a_name_begins_no_line_of_its_own() {
+    fn names_cannot_begin_a_line() {
         assert_eq!(shown(Path::new("a\nall done\t0 failed")), "a\\u000aall done\\u00090 failed");
         assert!(!fits_on_a_line("a\nb") && !fits_on_a_line("a\u{202e}b") && fits_on_a_line("résultats 1"));
     }

@@ -18,7 +18,7 @@ use crate::link::{Link, thread};
 use crate::message::{FromAgent, Hello, HostFacts, ToAgent, VERSION};
 use crate::token::Token;
 
-/// How often a listener without connections is looked at.
+/// The interval between checks of a listener without connections.
 const NAP: Duration = Duration::from_millis(10);
 /// The longest wait for the first message of a connection.
 const INTRODUCTION: Duration = Duration::from_secs(2);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_in_has_its_version_and_no_file() {
+    fn built_in_engine_has_a_version_and_no_file() {
         let mut builds = Builds::default();
         assert_eq!(builds.see(Availability::built_in("3.1")).as_deref(), Some("3.1"));
         assert_eq!(builds.see(Availability::here(None, "a server")), None);

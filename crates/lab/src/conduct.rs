@@ -57,7 +57,6 @@ pub trait Watch {
     fn begins(&mut self, trial: &TrialPlan, of: usize);
     /// Data of this size is being copied for a trial, or after it.
     fn copies(&mut self, _trial: &TrialPlan, _bytes: u64) {}
-    /// A trial has sent an event.
     fn event(&mut self, trial: &TrialPlan, event: &Event);
     /// A trial has ended, with any status, and its record is written.
     fn ended(&mut self, record: &Record);
@@ -69,7 +68,6 @@ pub struct TrialRunner<'a> {
     pub prepared: &'a Prepared,
     /// How many trials the experiment has in total.
     pub planned: usize,
-    /// The directory for results.
     pub results: &'a ResultsDir,
     /// Lists the resources made on the host, so that they are found after a kill.
     pub managed: &'a provision::ResourceRegistry,
@@ -95,7 +93,6 @@ pub struct TrialRunner<'a> {
 pub struct Outcome {
     /// Trials that ended as planned.
     pub done: usize,
-    /// Trials that failed.
     pub failed: usize,
     /// Trials that ran to their end, with some figures excluded because the measurement was suspended.
     pub suspended: usize,

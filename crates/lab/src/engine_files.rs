@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_files_are_kept_and_nothing_behind_links() {
+    fn plain_files_are_kept_and_link_targets_are_not() {
         let (dir, results) = (instance(), tempfile::tempdir().unwrap());
         let kept = dir.path().join(KEPT);
         fs::write(kept.join("error.log"), "ready for connections").unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_too_long_keeps_its_head_and_its_tail_and_says_so() {
+    fn long_log_keeps_head_and_tail_and_notes_the_gap() {
         let dir = instance();
         let log = dir.path().join(KEPT).join("error.log");
         fs::write(&log, [vec![b'h'; 60], vec![b'm'; 100], vec![b't'; 60]].concat()).unwrap();

@@ -45,7 +45,6 @@ struct Side<'a> {
     durability: Given<Durability>,
     has_cache: bool,
     has_transactions: bool,
-    /// The compression of its data.
     compression: Option<String>,
     setup: Setup,
 }
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_named_alone() {
+    fn each_difference_is_named_separately() {
         let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
         let against = |other| codes(&[(&a, LOGGED), (&b, other)]);
         assert_eq!(against(("READ COMMITTED", true, Reads::Direct)), ["isolation-differs"]);

@@ -121,7 +121,6 @@ fn loads_of_repeat(
     (trials, loads)
 }
 
-/// The same trial as one test of a suite.
 fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
     if let Some(test) = test {
         trial.engine.name = engine_in_test(&trial.engine.name, Some(&test.name));

@@ -33,7 +33,6 @@ struct Request {
 pub enum Refusal {
     /// Something that the engine needs is missing.
     Missing(Missing),
-    /// A setting is invalid.
     Setting(SettingError),
 }
 

@@ -322,7 +322,7 @@ fn other_users_cannot_lock_directories_created_by_root() {
 
 #[test]
 #[needs(Root, LoopDevice)]
-fn a_throttle_is_cleared_in_control_groups_alone() {
+fn throttle_is_cleared_only_in_control_groups() {
     let yard = Yard::new();
     let volume = yard.directory("volume", 0o755);
     let group = yard.directory("group", 0o755);

@@ -90,7 +90,7 @@ fn is_throttled(backing: Backing, enforcement: &Enforcement, operations: u64, io
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
-fn a_lifted_throttle_lets_through_what_the_backing_serves() {
+fn lifted_throttle_passes_the_rate_of_the_backing() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(100), ..small(Backing::Tmpfs) };
     let mut enforcement = host.begin(&storage_alone(storage));
@@ -165,7 +165,7 @@ fn page_cache_of_a_limited_process_counts_and_is_bounded() {
 
 #[test]
 #[needs(PageCache)]
-fn what_was_cached_before_is_evicted() {
+fn cached_pages_are_evicted() {
     let host = Host::new();
     let dir = host.path("binaries");
     fs::create_dir_all(dir.join("plugins")).unwrap();
@@ -216,7 +216,7 @@ fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
 
 #[test]
 #[needs(LoopDevice)]
-fn an_error_half_way_undoes_what_was_made() {
+fn error_midway_removes_created_parts() {
     let host = Host::new();
     let enforcement = host.begin(&storage_alone(small(Backing::Tmpfs)));
     drop(enforcement);
@@ -246,7 +246,7 @@ fn an_error_half_way_undoes_what_was_made() {
 
 #[test]
 #[needs(MemoryGroup, LoopDevice, StorageRates)]
-fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
+fn leftovers_of_a_killed_run_are_all_found_and_removed() {
     let host = Host::new();
     for backing in [Backing::Tmpfs, Backing::File] {
         let before = throttles();

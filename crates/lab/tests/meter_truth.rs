@@ -71,7 +71,7 @@ fn direct(path: &Path) -> OpenOptions {
 
 #[test]
 #[needs(LoopDevice)]
-fn what_is_written_and_read_is_what_device_and_process_show() {
+fn device_and_process_meters_match_the_transferred_bytes() {
     let _alone = alone();
     const MEGABYTES: u64 = 128;
     let truth = (MEGABYTES << 20) as f64;
@@ -239,7 +239,7 @@ fn cpu_time_is_split_by_thread_role_while_alive_and_after_exit() {
 }
 
 #[test]
-fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
+fn running_client_is_charged_up_to_now() {
     let _alone = alone();
     let roll = ThreadCpuRegistry::new();
     let (looked, look) = channel::<()>();
@@ -293,7 +293,7 @@ fn context_switches_are_counted() {
 
 /// Two client threads and one CPU: one waits while the other works. Each reads its own counters before it leaves.
 #[test]
-fn what_clients_wait_for_a_cpu_is_counted() {
+fn cpu_wait_of_clients_is_counted() {
     let _alone = alone();
     let roll = ThreadCpuRegistry::new();
     let cpus = rustix::thread::sched_getaffinity(None).unwrap();

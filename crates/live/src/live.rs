@@ -50,7 +50,6 @@ impl Live {
         Ok(Self { directory: directory.to_owned(), state: Mutex::new(state), view: Mutex::new(view), news })
     }
 
-    /// The directory of its results.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }

@@ -20,7 +20,6 @@ pub struct Gauges {
     trial: Option<Trial>,
 }
 
-/// The trial in progress.
 #[derive(Default)]
 struct Trial {
     number: u32,
@@ -55,7 +54,6 @@ impl Total {
     }
 }
 
-/// The last second.
 struct Last {
     ops_per_s: f64,
     p50_ms: Option<f64>,
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_line() {
+    fn unknown_metrics_have_no_line() {
         let gauges = Gauges::new(Path::new("results/x"), 3);
         let text = gauges.text(TimeLeft { seconds: 12.0, is_whole: false });
         assert!(text.contains("rumba_trials_planned 3\n") && text.contains("rumba_time_left_is_whole 0\n"), "{text}");

@@ -90,7 +90,6 @@ impl Lines {
     }
 }
 
-/// One phase of one trial.
 struct OfPhase<'a> {
     results: &'a Results,
     summary: &'a Summary,

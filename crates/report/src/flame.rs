@@ -18,7 +18,6 @@ pub struct Flame<'a> {
     engine: &'a str,
     clients: u32,
     samples: u64,
-    /// The threads.
     threads: Vec<Frame<'a>>,
 }
 

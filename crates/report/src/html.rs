@@ -111,7 +111,6 @@ struct TrialData<'a> {
     set_by: BTreeMap<&'static str, String>,
     /// The effective compression if it is known, or else the requested one.
     compression: Option<&'a str>,
-    /// How its files are read.
     reads: Option<String>,
     settings: BTreeMap<&'a str, String>,
     effective_settings: &'a [(String, String)],

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_now_what_goes_back_and_other_words_are_none() {
+    fn gauges_and_falling_counters_are_no_marks() {
         let rises = &[0.0, 1.0, 2.0][..];
         let none = found(&[
             (Of::Counter, "num_running_compactions", rises),

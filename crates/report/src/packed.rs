@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn four_digits_and_what_is_missing_come_back_as_they_were() {
+    fn four_digits_and_absences_round_trip() {
         for values in [
             vec![Some(0.0), None, Some(1.0), Some(9999.0), Some(1000.0), Some(999.9)],
             vec![Some(0.001_235), Some(12.34), Some(1235.0), None, Some(0.0)],
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_below_zero_stays_a_list() {
+    fn lists_with_negative_values_are_not_packed() {
         let list = Packed(vec![Some(-1.5), None, Some(2.0)]);
         assert_eq!(serde_json::to_string(&list).unwrap(), "[-1.5,null,2.0]");
         assert_eq!(serde_json::to_string(&Packed(vec![Some(1.0), None])).unwrap(), r#""-9:2dYAAA""#);

@@ -40,7 +40,6 @@ pub struct Timeline {
     pub bucket_s: Option<f64>,
 }
 
-/// A series' value for every interval.
 type Values = fn(&[Interval]) -> Vec<Metric>;
 
 const SERIES: [(&str, Values); 11] = [
@@ -181,7 +180,6 @@ fn ends(bucket: &[Interval]) -> Vec<f64> {
     if bucket.len() == 1 { vec![round(start)] } else { vec![round(start), round((start + end) / 2.0)] }
 }
 
-/// Two values for every bucket of several intervals.
 fn thinned(values: &[Metric], buckets: &[&[Interval]]) -> Vec<Metric> {
     let mut rest = values;
     let mut kept = Vec::with_capacity(2 * buckets.len());

@@ -44,7 +44,6 @@ pub const RATE_GROWTH_8H: MetricInfo = MetricInfo {
     help: "Bytes that eight hours at the rate tpmX would add to the data: tpmX_growth_bytes_per_op times tpmX times 480 minutes.",
 };
 
-/// The metrics derived from a rate.
 const ADJACENT: [&MetricInfo; 3] = [&RATE_PERCENT, &RATE_GROWTH, &RATE_GROWTH_8H];
 
 /// The suffix that a derived metric adds to the rate's name.

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_verdicts_say_how_often_one_of_them_is_wrong() {
+    fn many_verdicts_state_their_joint_error_rate() {
         let sentence = |verdicts| VerdictCount::of(verdicts).sentence();
         assert_eq!((sentence(0), sentence(1)), (None, None));
         assert_eq!(

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_was_drafting_is_removed_by_the_next() {
+    fn drafts_of_a_killed_process_are_removed_by_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let dead = dir.path().join(format!(".draft-{}-4294967-0", where_numbers_count()));
         let elsewhere = dir.path().join(".draft-0123456789abcdef-4294967-0");

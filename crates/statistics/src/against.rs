@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn which_loop_device_a_volume_was_given_is_no_difference() {
+    fn loop_device_number_is_no_difference() {
         let (mut base, mut other) = (runs(&[1.0]), runs(&[1.0]));
         base.conditions.insert("device".to_owned(), "/dev/loop0: ext4 on a file".to_owned());
         other.conditions.insert("device".to_owned(), "/dev/loop12: ext4 on a file".to_owned());

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_renamed_that_could_be_two() {
+    fn ambiguous_engines_are_not_renamed() {
         assert_eq!(renamed(&["a.1"], &["a[x=1]", "a[y=1]"]), ["a.1"]);
         assert_eq!(renamed(&["a[x=1]", "a[y=1]"], &["a.1"]), ["a[x=1]", "a[y=1]"]);
         assert_eq!(renamed(&["a.1", "a[x=1]"], &["a[x=1]"]), ["a.1", "a[x=1]"]);

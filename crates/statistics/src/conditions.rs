@@ -127,7 +127,6 @@ fn note(named: &mut Named, engine: Option<&str>, condition: &str, value: String)
     named.entry(name).or_default().insert(value);
 }
 
-/// The conditions whose values differ between the other and the base.
 fn differing<'a>(base: &'a Named, other: &'a Named) -> Vec<(&'a Name, Values)> {
     let names: BTreeSet<&Name> = base.keys().chain(other.keys()).collect();
     let reported = |named: &Named, name: &Name| {
@@ -185,7 +184,6 @@ mod tests {
 
     use super::*;
 
-    /// The engines with one repeat each, with this change of the record.
     fn run(engines: &[&str], change: impl Fn(&mut Record)) -> Results {
         let mut records: Vec<Record> = engines.iter().map(|engine| record(engine, 8, 1)).collect();
         records.iter_mut().for_each(change);

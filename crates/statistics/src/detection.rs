@@ -70,7 +70,6 @@ fn of_pair(base: &Row, other: &Row, change: f64, minutes: f64) -> Vec<DetectionR
     of_both.collect()
 }
 
-/// The noise of one repeat.
 struct Noise {
     /// Standard deviation of logarithms.
     deviation: f64,
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_says_how_many_repeats_and_minutes_a_difference_takes() {
+    fn pilot_reports_repeats_and_minutes_for_a_difference() {
         let noisy = pilot([&[100.0, 105.0, 95.0], &[200.0, 210.0, 190.0]]);
         let found = rate(&noisy, 0.05);
         assert_eq!((found.base.as_str(), found.engine.as_str(), found.pilot_repeats), ("a", "b", 3));

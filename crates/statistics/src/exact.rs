@@ -207,7 +207,6 @@ pub fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// The number of ways to choose `some` of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     (0..some).map(|taken| (all - taken) as f64 / (taken + 1) as f64).product()
 }

@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_cannot_be_read_says_what_to_write() {
+    fn unreadable_gate_is_refused_with_a_suggestion() {
         let error = |text: &str| Gate::parse(text).unwrap_err();
         assert_eq!(error("ops_per_second < 0.95").remedy, "did you mean `ops_per_s`?");
         assert!(error("ops_per_s").problem.contains("`ops_per_s`: it is a number and not an inequality"));

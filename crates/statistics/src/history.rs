@@ -268,7 +268,6 @@ impl<'a> Order<'a> {
     }
 }
 
-/// The headline metrics of a part of a row that have a figure.
 fn headlines<'a>(row: Option<&'a Row>, part: Part, cpu: &CpuHeadline) -> Vec<Headline<'a>> {
     let figures = row.and_then(|row| row.part(part)).into_iter();
     let all = figures.flat_map(|figures| relative::headlines(figures, part, cpu));

@@ -7,7 +7,6 @@ const MOST: f64 = 1000.0;
 /// The probability that this number of repeats decides, if the observed difference is true.
 pub const POWER: f64 = 0.9;
 
-/// An undecided test.
 pub struct Undecided {
     /// Standard deviation of one repeat, of logarithms.
     pub noise: f64,

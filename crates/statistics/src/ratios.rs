@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_found_and_not_just_not_refuted() {
+    fn sameness_is_proven_and_not_only_unrefuted() {
         assert_eq!(change_of(&[100.0; 4], &[100.0; 4]), Change::Same);
         assert_eq!(change_of(&[100.0; 4], &[100.9; 4]), Change::Same);
         assert_eq!(change_of(&[100.0; 4], &[101.2; 4]), Change::Better);

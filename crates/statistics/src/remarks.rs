@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_few_samples_and_a_shared_device_are_each_said() {
+    fn errors_few_samples_and_a_shared_device_are_reported() {
         let errors = changed(|phase| phase.op_types.get_mut("get_node").unwrap().errors = 3);
         assert_eq!(codes(&errors), ["client-errors"]);
         let few = changed(|phase| phase.op_types.get_mut("get_node").unwrap().count = 999);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_data_is_said() {
+    fn broken_data_is_reported() {
         let mut broken = record("a", 8, 1);
         let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
         broken.phases.last_mut().unwrap().checks = vec![check];
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_drain_is_said_with_its_share_or_in_times() {
+    fn large_drain_is_reported_as_a_share_or_a_factor() {
         for (bytes, share) in [(6e8, ", 200% of the "), (112.0 * 3e8, ", 112 times the ")] {
             let mut record = record("a", 8, 1);
             record.phases.last_mut().unwrap().spent.device_write_bytes = Metric::Value(bytes);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttle_s_bursts_are_said() {
+    fn bursts_of_a_throttle_are_reported() {
         let mut slow = record("a", 8, 1);
         slow.plan.engine.limits.storage = Some(StorageLimit { read_iops: Some(1000), ..StorageLimit::unthrottled() });
         assert_eq!(codes(&slow), ["throttled-latency"]);

@@ -40,7 +40,6 @@ const DEVIATIONS: f64 = 3.0;
 pub enum Next {
     /// A probe at this rate; `None` repeats the closed loop.
     Probe(Option<f64>),
-    /// The search has ended.
     Ended,
 }
 
@@ -116,7 +115,6 @@ pub fn is_same_search(one: &TrialPlan, other: &TrialPlan) -> bool {
     one.probe.is_some() && of(one) == of(other)
 }
 
-/// Every search of these records.
 pub fn searches(records: &[&Record]) -> Vec<Searched> {
     let firsts = records.iter().filter(|record| record.plan.probe == Some(1));
     firsts.filter_map(|first| searched(first, records)).collect()
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_finds_nothing_or_does_not_know_ends() {
+    fn search_without_a_finding_ends() {
         let nothing = search(0.0);
         assert!(highest(&nothing).is_none() && nothing.len() < 20);
         assert_eq!(next(&[probed(None, Found::Reference), probed(Some(750.0), Found::Unknown)]), Next::Ended);

@@ -47,7 +47,6 @@ pub fn centre(numbers: &[f64]) -> Option<Centre> {
     Some(Centre { low: unscaled(low), high: unscaled(high), level: 1.0 - 2.0 * alpha })
 }
 
-/// A figure with the centre of its repeats.
 pub fn with_centre(figure: Figure) -> Figure {
     Figure { centre: centre(&figure.numbers()), ..figure }
 }

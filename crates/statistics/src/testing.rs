@@ -87,7 +87,6 @@ pub fn break_data(record: &mut Record) {
     record.status = Status::Failed { phase: PhaseKind::Verify, cause };
 }
 
-/// A ratio of a metric that became worse.
 pub fn worse_ratio(metric: &str) -> Ratio {
     Ratio {
         metric: metric.to_owned(),

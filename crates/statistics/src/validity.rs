@@ -38,7 +38,6 @@ const DRAINED: [[&str; 3]; 3] = [
 /// The reason why there is no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Withheld {
-    /// The comparison is void.
     Void(String),
     /// There is something to compare, but these figures cannot decide it.
     Undecided(String),
@@ -130,7 +129,6 @@ pub fn withhold(ratio: &mut Ratio, base: &Row, other: &Row, part: Part) {
     }
 }
 
-/// Marks a ratio as void, with the reason.
 pub fn void(ratio: &mut Ratio, reason: &str) {
     put(ratio, &Withheld::Void(reason.to_owned()));
 }

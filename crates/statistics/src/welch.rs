@@ -71,7 +71,6 @@ impl Welch {
     }
 }
 
-/// The figures of one side.
 struct Side {
     mean: f64,
     /// Infinite with a single figure, which has no estimate of noise.

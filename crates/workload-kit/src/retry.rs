@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_cannot_go_on_says_what_to_do() {
+    fn load_that_cannot_continue_names_a_remedy() {
         let (mut retry, mut retries) = (Retry::new(1, 1), 0);
         let mut after = |error| block_on(retry.load("rows", &mut retries, error)).map_err(|error| error.to_string());
         after(EngineError::conflict("busy")).unwrap();

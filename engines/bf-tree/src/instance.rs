@@ -74,13 +74,11 @@ fn new_tree(dir: &Path, options: &Options) -> Result<Tree> {
     caught("with_config", || Tree::with_config(options.library(dir), None))
 }
 
-/// Opens the tree from the snapshot in `data`.
 fn tree_of_snapshot(dir: &Path, options: &Options) -> Result<Tree> {
     let (data, cache, log) = (dir.join(DATA), Some(options.cache), options.log_of(dir));
     caught("new_from_cpr_snapshot", || Tree::new_from_cpr_snapshot(data, true, None, cache, log))
 }
 
-/// Writes a snapshot of the whole tree.
 fn write_snapshot(tree: &Tree, path: &Path) -> Result<()> {
     caught("cpr_snapshot", || {
         tree.cpr_snapshot(path);

@@ -12,7 +12,6 @@ struct LockSlot {
     is_free: Condvar,
 }
 
-/// The locks of an instance.
 #[derive(Debug)]
 pub(crate) struct Locks(Box<[LockSlot]>);
 

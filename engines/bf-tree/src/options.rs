@@ -72,7 +72,6 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     ),
 ];
 
-/// Settings of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     pub flush_interval: Duration,
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_promise_or_hold_is_refused_by_its_name() {
+    fn unsupported_durability_and_sizes_are_refused_by_name() {
         let refused = |durability, pairs: &[(&str, Value)]| with(durability, pairs).unwrap_err();
         let error = refused(Durability::Sync, &[]);
         assert!(error.key == "durability" && error.remedy.contains("no-sync"), "{error}");

@@ -62,7 +62,6 @@ impl BfTreeSession {
         }
     }
 
-    /// Reads the value of the current key.
     fn read(&mut self, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         match self.shared.tree.read(&self.key, &mut self.room) {

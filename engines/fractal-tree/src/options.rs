@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_the_default_that_is_listed() {
+    fn omitted_settings_take_their_listed_defaults() {
         let Options { environment, trees, upserts, optimizes } = with(|_| {}, &[]).unwrap();
         assert_eq!((environment.cache, environment.commit), (3 << 30, Commit::Written));
         assert_eq!((environment.checkpointing_period_s, environment.lock_timeout_ms), (60, 1000));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_its_name() {
+    fn impossible_settings_are_refused_by_name() {
         for (name, value) in [
             ("pagesize", text("1KiB")),
             ("pagesize", text("8GiB")),

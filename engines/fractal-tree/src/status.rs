@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_for_reads_is_the_sum_over_all_parts_of_nodes() {
+    fn read_wait_sums_all_parts_of_nodes() {
         let lines: String = READ_SECONDS.iter().map(|name| format!("{name}: 0.25\n")).collect();
         let counters = Status::of(&lines).counters();
         assert_eq!(counters, [Gauge::new("waited_page_reads_us", 2e6)]);

@@ -22,7 +22,6 @@ use crate::room::{self, Cause};
 /// The handle of LMDB's own table of free pages (`FREE_DBI` in mdb.c, as used by mdb_stat).
 const FREE_DBI: ffi::MDB_dbi = 0;
 
-/// The version of the library.
 pub(crate) fn version() -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: mdb_version fills three integers and returns a static string, which is not used.
@@ -174,7 +173,6 @@ impl Env {
         unsafe { ffi::mdb_env_get_maxkeysize(self.raw.as_ptr()) }
     }
 
-    /// Turns a return code into a result.
     fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == ffi::MDB_SUCCESS { Ok(()) } else { Err(self.failure(call, code)) }
     }

@@ -43,7 +43,7 @@ fn full_device_is_reported_and_commits_stay_readable() {
 /// full device into an "Input/output error (5)".
 #[test]
 #[needs(Tmpfs)]
-fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
+fn shared_full_device_is_reported_as_full() {
     let _alone = alone();
     let device = Tmpfs::of_mebibytes(8);
     let (data, neighbour) = (device.path().join("data"), device.path().join("record.json"));

@@ -41,7 +41,6 @@ impl MongoEngine {
     pub const SECANTUSDB: Self = Self { brand: Brand::SecantusDb };
 }
 
-/// The selected server.
 enum Server {
     Software(Software),
     Existing(Dsn),
@@ -92,7 +91,6 @@ fn is_wired_tiger(options: &Options) -> bool {
     options.arguments.get("storageEngine").is_none_or(|engine| engine == "wiredTiger")
 }
 
-/// The options of clients' sessions.
 fn session_options(database: String, options: &Options, plan: &Plan, transactions: bool) -> SessionOptions {
     SessionOptions {
         write_concern: Some(plan.write_concern.clone()),

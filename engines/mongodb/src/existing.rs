@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rumba_has_not_made_is_never_emptied() {
+    fn foreign_collections_are_never_emptied() {
         let names = |all: &[&str]| all.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(foreign(&names(&[])), None);
         assert_eq!(foreign(&names(&["linktable", MARKER])), None);

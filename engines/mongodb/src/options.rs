@@ -200,7 +200,7 @@ mod tests {
 
     /// The error suggested `tls=true`, which no DSN accepts.
     #[test]
-    fn what_a_remedy_writes_of_a_dsn_is_taken() {
+    fn dsns_suggested_by_remedies_are_accepted() {
         let written = RESERVED.iter().filter_map(|(_, remedy)| Some(remedy.split_once("mongodb://…?")?.1));
         let dsns: Vec<String> = written.map(|parameters| format!("mongodb://host/lab?{parameters}")).collect();
         assert_eq!(dsns.len(), 2, "{dsns:?}");

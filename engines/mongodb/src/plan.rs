@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_cannot_do_is_refused_before_it_starts() {
+    fn unsupported_options_are_refused_before_the_start() {
         let refused = |brand, change: fn(&mut EngineConfig)| planned(brand, change).unwrap_err().to_string();
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
         let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (GIB, Durability::None));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_of_the_users_decides_itself_is_refused() {
+    fn settings_of_an_existing_server_are_refused() {
         let refused = |brand: Brand, change: &dyn Fn(&mut EngineConfig)| {
             let mut config = config(brand);
             (config.compression, config.durability) = (None, Durability::NoSync);

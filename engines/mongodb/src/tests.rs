@@ -41,7 +41,6 @@ fn fetch(session: &mut dyn DocumentSession, command: Command<'_>) -> Done {
     block_on(session.execute(command, &mut |_| {})).unwrap()
 }
 
-/// Inserts documents for a range of ids.
 fn fill(instance: &dyn Instance, ids: std::ops::Range<i64>) {
     let mut all = Documents::default();
     ids.for_each(|id| all.push(|of| of.int("_id", id)));
@@ -61,7 +60,7 @@ fn open(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
 
 #[test]
 #[needs(SecantusDb)]
-fn a_server_of_ones_own_serves_settles_and_is_found_again() {
+fn private_server_serves_settles_and_reopens() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Brand::SecantusDb);
     let engine = MongoEngine::SECANTUSDB;
@@ -96,7 +95,7 @@ fn a_server_of_ones_own_serves_settles_and_is_found_again() {
 
 #[test]
 #[needs(SecantusDb)]
-fn what_was_committed_is_there_after_a_kill() {
+fn committed_documents_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(Brand::SecantusDb);
     config.durability = Durability::Sync;
@@ -189,7 +188,7 @@ fn external_server_is_unknown_before_it_is_queried() {
 
 /// The server's greeting announces transactions, but it refused the first one in the middle of a run.
 #[test]
-fn of_a_replica_set_over_mmapv1_sessions_have_no_transactions() {
+fn replica_set_over_mmapv1_has_no_transactions() {
     let of_engine = |engine: &'static str| {
         let server = scripted::Server::new(move |name, _| {
             Some(match name {

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn what_others_have_taken_and_what_the_user_may_have_is_counted() {
+    fn connection_room_respects_other_users_and_user_limits() {
         let private = Private::start(&["--max-connections=12"]);
         let mut admin = private.connect();
         assert!(room(&mut admin, 11).why.contains("max_connections is 12"));

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
+    fn settings_managed_by_rumba_are_refused_with_a_remedy() {
         let mut requested = config("innodb");
         requested.settings.0.insert("log-bin".into(), Value::Text("x".into()));
         assert!(Options::read(&requested).unwrap_err().remedy.contains("binlog"));

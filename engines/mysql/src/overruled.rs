@@ -153,7 +153,7 @@ mod tests {
 
     /// Only the owner of an existing server knows whether it writes and syncs a binary log.
     #[test]
-    fn of_an_existing_server_is_known_what_is_set_if_it_says_all() {
+    fn complete_settings_of_an_existing_server_are_known() {
         let existing_of = |kind: &Kind, set: &[(&str, Value)]| {
             let (server, settings) = (Some("mysql://me@host/db".to_owned()), set.iter().cloned().collect());
             by_variables(kind, &EngineConfig { server, settings, ..EngineConfig::new("innodb") })

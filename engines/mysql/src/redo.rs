@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     #[needs(MariaDb)]
-    fn it_is_what_the_server_will_make() {
+    fn created_schema_matches_the_servers() {
         let bytes = |server, settings: Option<_>| {
             bytes(&Kind::InnoDb, &Server::of::<Software>(server).unwrap(), &config(server, settings))
         };

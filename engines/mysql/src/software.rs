@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_without_a_server_says_what_was_looked_for() {
+    fn directory_without_a_server_names_the_missing_program() {
         let dir = tempfile::tempdir().unwrap();
         let error = Software::at(dir.path()).unwrap_err();
         assert!(error.contains("mysqld and mariadbd"), "{error}");

@@ -12,7 +12,6 @@ use rumba_engine_api::error::Result;
 use rumba_engine_api::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, info};
 
-/// The `null` engine.
 pub struct Null;
 
 const SETTINGS: &[SettingInfo] = &[

@@ -7,7 +7,6 @@ use rumba_server_kit::reading::Reading;
 
 use crate::control::Control;
 
-/// A view with one row.
 struct View {
     sql: &'static str,
     /// The releases that have the view: the first one, and the first without it.

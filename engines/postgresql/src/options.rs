@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
+    fn settings_managed_by_rumba_are_refused_with_a_remedy() {
         let mut requested = config();
         requested.settings.0.insert("listen_addresses".into(), Value::Text("*".into()));
         assert!(Options::read(&requested).unwrap_err().remedy.contains("tcp"));

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_has_is_read_from_its_files() {
+    fn shared_memory_is_read_from_the_servers_files() {
         let reported = "77\n/data\n1700000000\n5432\n.\n\n  9991957    196624\nready   \n";
         assert_eq!(segment_of(reported), Some(196_624));
         let line = "7f13e8a00000-7f13e8b00000 rw-s 00000000 00:1a 12     /dev/shm/PostgreSQL.1147571948";

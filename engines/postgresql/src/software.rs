@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_a_server_says_what_was_looked_for() {
+    fn directory_without_a_server_names_the_missing_program() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Software::at(dir.path()).unwrap_err().contains("postgres is neither in it"));
     }

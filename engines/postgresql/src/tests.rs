@@ -151,7 +151,7 @@ fn run_log_is_split_by_kind_only_after_the_drain() {
 /// A drain vacuumed every table: with 0.8% dead rows that was 39% of the bytes including deferred writes.
 #[test]
 #[needs(PostgreSql)]
-fn a_drain_vacuums_what_autovacuum_owes_and_nothing_else() {
+fn drain_vacuums_only_tables_due_for_autovacuum() {
     let dir = private();
     let mut config = config();
     // Only the test triggers a vacuum.
@@ -277,7 +277,7 @@ fn root_runs_the_server_as_another_user() {
 /// busy host, where a sample takes longer, samples are a second apart.
 #[test]
 #[needs(PostgreSql)]
-fn what_clients_wait_for_is_counted_by_its_kind() {
+fn client_waits_are_counted_by_kind() {
     use std::time::Duration;
     let dir = private();
     let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_logged_is_summed_by_kind_and_whole_pages_apart() {
+    fn wal_bytes_are_summed_by_kind_and_full_pages_apart() {
         let row = |kind: &str, records: &str, pages: &str| [kind, records, pages].map(|cell| Some(cell.to_owned()));
         let rows = [row("Heap", "70", "8000"), row("XLOG", "5", "100"), row("CLOG", "6", "0")];
         let rows = Rows { rows: rows.map(Vec::from).into(), ..Rows::default() };

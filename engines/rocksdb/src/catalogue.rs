@@ -17,7 +17,6 @@ pub fn catalogue() -> impl Catalogue {
     &RELEASES
 }
 
-/// An installed library.
 struct Installed {
     path: PathBuf,
     version: Version,

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_for_what_has_the_names_that_make_metrics() {
+    fn written_bytes_have_names_that_make_metrics() {
         let tickers = [Gauge::new("wal.bytes", 3.0), Gauge::new("compact.write.bytes", 9.0)];
         let found: Vec<Gauge> = written(&tickers).collect();
         assert_eq!(found, [Gauge::new("written_wal_bytes", 3.0), Gauge::new("written_compaction_bytes", 9.0)]);

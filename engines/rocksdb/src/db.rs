@@ -141,7 +141,6 @@ pub struct Level {
 /// An open `TransactionDB` with its column families.
 pub struct Database {
     pub(crate) library: Arc<Library>,
-    /// The handle for transactions.
     pub(crate) transactions: *mut rocksdb_transactiondb_t,
     /// The database below the transactions; see [`base_of`].
     pub(crate) base: *mut rocksdb_t,
@@ -492,7 +491,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_retry_can_cure_is_a_conflict() {
+    fn only_retryable_errors_are_conflicts() {
         assert_eq!(conflict(b"Resource busy: Deadlock"), Some("deadlock"));
         assert!(conflict(b"Operation timed out: Timeout waiting to lock key").is_some());
         assert!(conflict(b"Operation failed. Try again.: ").is_some());

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_taken_and_the_rest_follows() {
+    fn given_parts_of_memory_are_kept_and_others_derived() {
         let of = |given| divide(16 * MIB, given).unwrap();
         let split = |block_cache, memtables, memtable| Split { block_cache, memtables, memtable };
         assert_eq!(of(Given::default()), split(8 * MIB, 4 * MIB, MIB));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_the_name_that_was_given() {
+    fn oversized_memory_split_names_the_given_setting() {
         let refused = |given| divide(16 * MIB, given).unwrap_err().key;
         assert_eq!(refused(given(None, Some(8 * MIB), None)), "db_write_buffer_size");
         assert_eq!(refused(given(Some(8 * MIB), Some(5 * MIB), None)), "db_write_buffer_size");

@@ -36,7 +36,6 @@ pub(crate) struct SqliteSession {
     submitted: Option<Submitted>,
     /// The text of a statement that was not prepared.
     text: String,
-    /// The pending answer to loaded rows.
     loaded: Option<Answer>,
 }
 

@@ -119,7 +119,6 @@ impl Engine for WiredTiger {
     }
 }
 
-/// The library and its configuration.
 fn prepared(config: &EngineConfig) -> Result<(Arc<Library>, Configs)> {
     let library = Library::load(config.library.as_deref())
         .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;

@@ -160,7 +160,7 @@ mod tests {
 
     /// A misspelled name in this list would be refused only when someone uses it.
     #[test]
-    fn the_library_knows_every_setting_under_the_call_we_give_it_to() {
+    fn library_accepts_every_setting_in_its_call() {
         let library = Library::load(None).unwrap();
         for info in SETTINGS {
             let value = example(info);

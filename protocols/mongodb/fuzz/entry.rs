@@ -8,7 +8,6 @@ use rumba_protocol_mongodb::codec::hello::Hello;
 use rumba_protocol_mongodb::codec::reply::{Cursor, Reply};
 use rumba_protocol_mongodb::login::{Login, Mechanism, Step};
 
-/// Answers to commands.
 pub fn answers(input: &[u8]) {
     for message in Messages(input) {
         // A malformed message must be refused with an error.

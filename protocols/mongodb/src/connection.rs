@@ -17,7 +17,6 @@ use crate::{Address, MongoError, Target, Tls};
 /// The default authentication database.
 pub(crate) const ADMIN: &str = "admin";
 
-/// An authenticated connection.
 pub(crate) struct Connection {
     pub(crate) channel: Channel,
     /// The number of the last request.

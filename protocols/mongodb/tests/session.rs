@@ -182,7 +182,7 @@ fn a_transaction_that_is_left_open_is_aborted_with_its_session() {
 }
 
 #[test]
-fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
+fn conflicts_end_the_transaction() {
     let server = Server::new(|name, _| {
         Some(match name {
             "update" => refused(112, Some("TransientTransactionError")),

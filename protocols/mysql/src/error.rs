@@ -148,7 +148,6 @@ impl From<Malformed> for WireError {
     }
 }
 
-/// The system's number of an error.
 fn number_of(cause: &io::Error) -> i32 {
     const TIMED_OUT: i32 = 110;
     match cause.raw_os_error() {

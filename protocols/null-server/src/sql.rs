@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_or_commented_is_no_placeholder_and_no_end() {
+    fn placeholders_in_quotes_and_comments_are_ignored() {
         let text = br#"select '?''?;', "a\"?", `b?;` /* ? ; */ -- ?
             , ? ; # ? ;
             update t set a=?, b=?;;"#;

@@ -48,7 +48,7 @@ fn a_prepared_select_gives_binary_rows_until_it_is_closed() {
 }
 
 #[test]
-fn what_changes_rows_says_one_and_the_rest_says_none() {
+fn row_changes_report_one_row_and_others_none() {
     let place = TestServer::new(|_| {});
     let mut client = place.client(0);
     for (sql, answer) in [("INSERT INTO t VALUES (1)", CHANGED), ("SET NAMES utf8mb4", OK), ("DROP TABLE t", OK)] {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_nothing_follows_takes_no_memory() {
+    fn length_without_content_takes_no_memory() {
         let (mut stream, mut other) = pair();
         let mut incoming = Incoming::new(5);
         other.write_all(&[1; 5]).unwrap();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_back_is_lent_again_and_nothing_without_end() {
+    fn returned_buffers_are_reused_up_to_a_limit() {
         give_back(Vec::new());
         assert_eq!(lent().capacity(), 0);
         let mut buffer = Vec::with_capacity(3000);

@@ -30,7 +30,6 @@ pub struct Stream {
     /// Whether a read may block. On a Unix socket it would be woken needlessly when the server receives a request. The
     /// kernel has one wait queue for readers and writers, and only wakes selectively for poll.
     may_block: bool,
-    /// The flags of the next read, which decide whether it blocks.
     next_read: RecvFlags,
     /// The number of bytes last accepted for encryption.
     taken: usize,

@@ -64,7 +64,6 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
     Ok(Some(Box::new(client)))
 }
 
-/// Reads a client certificate and its key.
 fn own_certificate(provider: &CryptoProvider, certificate: &Path, key: &Path) -> Result<CertifiedKey, TransportError> {
     let unusable = |file: &Path, what: &str, cause: &dyn std::fmt::Display| {
         TransportError::Tls(format!("{}: {cause}; name a PEM file of {what}", file.display()))

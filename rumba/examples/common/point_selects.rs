@@ -18,14 +18,12 @@ impl Arguments {
         Ok((server, Self(pairs.collect::<Option<_>>().ok_or("arguments are written key=value")?)))
     }
 
-    /// A number, or its default.
     pub fn number(&self, key: &str, default: u32) -> Result<u32, Failure> {
         self.0
             .get(key)
             .map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
     }
 
-    /// A text, or its default.
     pub fn text(&self, key: &str, default: &str) -> String {
         self.0.get(key).map_or_else(|| default.to_owned(), Clone::clone)
     }

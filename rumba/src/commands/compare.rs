@@ -25,7 +25,6 @@ pub fn run(args: &CompareArgs) -> super::Result {
     Ok(Output { text, ..exit(&gated, args.fail_if_undecided).into() })
 }
 
-/// A table, followed by the gates' verdicts.
 pub fn table(table: &str, gated: &[Gated]) -> String {
     let verdicts: String = gated.iter().map(|gated| format!("\n{}", gated.line())).collect();
     format!("{}{verdicts}", table.trim_end_matches('\n'))

@@ -19,7 +19,6 @@ pub fn listen(args: &RunOptions) -> Result<Option<TcpListener>, Problem> {
     rumba_live::listen(args.port.unwrap_or(0)).map(Some).map_err(not_served)
 }
 
-/// A live page that is being served.
 pub struct LivePage {
     server: Server,
     live: Arc<Live>,

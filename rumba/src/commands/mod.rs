@@ -41,7 +41,6 @@ use signal_hook::iterator::Signals;
 use crate::problem::Problem;
 use crate::progress::notify;
 
-/// The result of a command.
 pub type Result = std::result::Result<Output, Problem>;
 
 /// The output of a command that has ended.
@@ -143,12 +142,10 @@ fn print(text: impl std::fmt::Display) -> std::result::Result<(), Problem> {
     }
 }
 
-/// A setting as a line of help.
 fn setting_line(info: &SettingInfo<&str>) -> String {
     format!("  {:<28} {} [{}; default: {}]", info.name, info.help, values(info.kind), info.default)
 }
 
-/// The values of a kind of setting, in words.
 fn values(kind: Kind) -> String {
     match kind {
         Kind::Bool => "true or false".to_owned(),

@@ -198,7 +198,6 @@ fn remove(place: TempDir) {
     notify(&format!("{} is left: remove it", shown(&path)));
 }
 
-/// A path as a part of an address.
 fn in_address(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
     let bytes = path.as_os_str().as_bytes().iter();

@@ -59,7 +59,6 @@ pub fn overrides(options: &RunOptions) -> Overrides {
     }
 }
 
-/// Runs the trials of an experiment, shows the results.
 pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     if args.check && experiment.claims.is_empty() {
         return Err(Problem::mistake("no claim to check", "add a [[claim]] to the experiment, or leave out --check"));
@@ -187,7 +186,6 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     Ok(stops)
 }
 
-/// Writes the page and shows the results.
 pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super::Result {
     let out = results.path();
     let read = store::read(out)?;

@@ -14,7 +14,6 @@ const STEPS: usize = 4_000;
 const STEPS_OF_SERVERS: usize = 1_200;
 /// Tests a workload, with sessions, a seed, and this many operations.
 type Conformance = fn(&mut dyn FnMut() -> Session, u64, usize) -> Result<(), String>;
-/// Each workload, with its schema and its test.
 type Tested = (&'static dyn Workload, fn(Family) -> Schema<'static>, Conformance);
 const WORKLOADS: [Tested; 3] = [
     (&linkbench::LinkBench, linkbench::schema, |open, seed, steps| linkbench::conformance(open, seed, steps)),

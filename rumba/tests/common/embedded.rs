@@ -20,7 +20,6 @@ pub fn brought() -> Vec<Each> {
     engines(|_| true).iter().filter_map(|engine| each(engine.info())).collect()
 }
 
-/// The one of this name.
 pub fn called(name: &str) -> Box<dyn Engine> {
     let found = engines(|info| info.name == name).pop();
     found.unwrap_or_else(|| panic!("{name} is no engine in the process that keeps its data"))

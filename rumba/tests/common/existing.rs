@@ -53,7 +53,6 @@ impl Existing {
         rows.into_iter().filter_map(|row| row.into_iter().next()?).collect()
     }
 
-    /// `server=` with a DSN of a schema, and more parameters.
     pub fn dsn(&self, schema: &str, more: &str) -> String {
         self.dsn_of("root", schema, more)
     }

@@ -96,7 +96,6 @@ impl Served {
         serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
-    /// The events from now on.
     pub fn events(&self, headers: &[(&str, &str)]) -> Events {
         Events(BufReader::new(self.send("GET", &format!("/{}/live/events", self.secret), headers, "")))
     }

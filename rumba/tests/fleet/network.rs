@@ -65,7 +65,6 @@ impl Network {
         network
     }
 
-    /// A program on a client host.
     pub fn on_host(&self, rank: u32, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--net", "--uts", "--target", &self.0[rank as usize].id().to_string(), "--"]).arg(program);

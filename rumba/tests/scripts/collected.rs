@@ -18,7 +18,7 @@ fn alerts(run: &Run, script: &str) -> Vec<String> {
 
 /// Guards against a crash: a statement in a `__gc` once freed the row that was being fetched, and the process ended.
 #[test]
-fn gc_finalizer_inside_a_call_may_do_what_any_script_may() {
+fn gc_finalizer_inside_a_call_may_use_every_function() {
     // Compiled code is left for a collection, and continued elsewhere.
     for is_compiled in [false, true] {
         let script = format!("is_compiled = {is_compiled} {} prepare()", include_str!("collected.lua"));

@@ -18,7 +18,7 @@ const NESTED: &str = "
 
 /// Guards against a crash: on a fiber, 30 nested calls ended the program with SIGSEGV and without a message.
 #[test]
-fn what_calls_itself_too_often_fails_in_lua_s_words() {
+fn deep_recursion_fails_with_the_message_of_lua() {
     let run = Run::new();
     let event = format!("{NESTED} function event() goes_to(150) ends() goes_to(150) end");
     let (end, pace, _) = run.events(&event, 2);

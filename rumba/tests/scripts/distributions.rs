@@ -104,7 +104,7 @@ fn options_shape_the_laws_as_they_do_in_sysbench() {
 }
 
 #[test]
-fn what_is_drawn_without_a_range_and_texts_are_all_alike() {
+fn numbers_without_a_range_and_texts_are_uniform() {
     for (draws, classes) in [
         (
             &[

@@ -58,7 +58,7 @@ fn closed_statement_stays_closed_after_later_prepares() {
 /// Guards against a closed statement that could be run. With PostgreSQL a statement goes to the server when it is
 /// bound, and a closed one was then prepared without a text.
 #[test]
-fn a_statement_that_is_closed_before_it_is_bound_stays_closed() {
+fn statement_closed_before_binding_stays_closed() {
     let given = Given::default();
     let script = "
         local con = sysbench.sql.driver():connect()

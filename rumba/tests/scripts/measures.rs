@@ -55,7 +55,7 @@ fn measures_do_nothing_on_the_command_line() {
 }
 
 #[test]
-fn mistakes_name_the_line_and_what_is_declared() {
+fn mistakes_name_the_line_and_the_declared_options() {
     for is_experiment in [true, false] {
         let words = |call: &str| six_events(&format!("function event() {call} end"), is_experiment).unwrap_err();
         let error = words("rumba.op('chekout')");

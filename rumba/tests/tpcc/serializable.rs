@@ -31,7 +31,7 @@ fn is_refused_and_tried_again(engine: &str, server: &str, refusal: &str) {
 
 #[test]
 #[needs(Server("postgresql@15"))]
-fn what_postgresql_cannot_serialize_is_tried_again() {
+fn serialization_failures_of_postgresql_are_retried() {
     let refusal = "serialization failure: server error 40001";
     is_refused_and_tried_again("postgresql", "postgresql@15", refusal);
 }

@@ -174,7 +174,7 @@ mod tests {
     };
 
     #[test]
-    fn of_each_group_one_must_be_said() {
+    fn each_group_needs_one_matching_answer() {
         assert!(ANSWERS.judge_seen("FAILED in load: the device is full").is_empty());
         assert!(ANSWERS.judge_seen("FAILED: there is\n  │ no\n  │ room").is_empty());
         let misses = ANSWERS.judge_seen("there is no room");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_end_is_one_of_those_that_are_named() {
+    fn each_end_is_one_of_the_named_ones() {
         // As in wait(2): the code in the second byte, the signal in the first.
         let ended = |raw| ANSWERS.judge_exit(Some(ExitStatus::from_raw(raw)));
         assert!(ended(1 << 8).is_empty() && ended(9).is_empty());

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_machine_lacks_is_left_out_and_named() {
+    fn cases_that_the_machine_cannot_run_are_named() {
         let little =
             Available { engines: vec![Engine::Sqlite], limits: vec![Limit::None], is_root: false, ..Available::all() };
         let (cases, left_out) = draw(1, &little);

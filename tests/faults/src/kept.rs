@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_was_over_before_it_felt_the_fault_is_whole() {
+    fn trial_that_ended_before_the_fault_is_complete() {
         let witness = Witness { phases: vec!["loops".into()], intervals: 0 };
         let early = judged(done(1.0), RequiredResults::Until(&["interrupted"]), &Witness::default());
         assert_eq!(early.len(), 1, "it had time to");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_is_not_nothing() {
+    fn empty_phase_is_refused() {
         let witness = Witness::default();
         assert_eq!(judged(done(1.0), RequiredResults::Nothing, &witness).len(), 1);
         assert_eq!(judged(json!({ "status": "failed", "phases": [] }), RequiredResults::Nothing, &witness), [""; 0]);

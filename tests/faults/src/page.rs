@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_what_its_record_and_the_promises_make() {
+    fn page_follows_from_its_record_and_the_promises() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let text = std::fs::read_to_string(format!("{root}/{PAGE}")).unwrap();
         let record = std::fs::read_to_string(format!("{root}/{RECORD}")).unwrap();

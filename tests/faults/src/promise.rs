@@ -92,7 +92,7 @@ pub static PROMISES: &[PromiseEntry] = &[
         Promise::Suspended,
         "A loop that was paused lasts as long as planned, or it is marked and counts in no verdict.",
         "rumba/tests/faults.rs",
-        "a_run_that_was_stopped_for_a_while_says_so",
+        "temporarily_stopped_run_is_reported",
     ),
     reported(
         Promise::DataDisk,
@@ -110,7 +110,7 @@ pub static PROMISES: &[PromiseEntry] = &[
         Promise::ResultsGone,
         "If results cannot be written, or are removed during the run, rumba reports that and leaves nothing else.",
         "rumba/tests/faults.rs",
-        "results_that_are_removed_are_missed_and_nothing_else_is_left",
+        "removed_results_are_reported_and_leave_nothing",
     ),
     reported(
         Promise::OneWriter,
@@ -123,7 +123,7 @@ pub static PROMISES: &[PromiseEntry] = &[
         "Damaged results are readable up to the damage, which rumba reports with its line. A run continues if its \
          output is not read.",
         BAD_LUCK,
-        "a_reader_that_goes_away_costs_nothing",
+        "closed_reader_costs_nothing",
     ),
     reported(
         Promise::Untouched,
@@ -147,14 +147,14 @@ pub static PROMISES: &[PromiseEntry] = &[
         Promise::Reconnected,
         "With `on_lost = \"reconnect\"`, a restart of the server costs only the operations that it cut off.",
         "rumba/tests/faults.rs",
-        "a_restart_of_an_existing_server_costs_what_it_cut_off",
+        "restart_of_an_existing_server_loses_only_open_operations",
     ),
     reported(
         Promise::Existing,
         "An existing server keeps its configuration at every moment. Its schema is clean again after the next \
          run.",
         "rumba/tests/faults.rs",
-        "a_kill_while_an_existing_server_is_drained_alters_nothing",
+        "kill_during_a_drain_of_an_existing_server_alters_nothing",
     ),
 ];
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_promise_has_a_test_that_is_there() {
+    fn every_promise_names_an_existing_test() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         for PromiseEntry { file, test, .. } in PROMISES {
             let text = std::fs::read_to_string(format!("{root}/{file}")).unwrap();

@@ -76,7 +76,6 @@ const SUSPENDED: Answers = Answers {
     next: Next::Runs,
 };
 
-/// A trial that fails with one of these causes.
 const fn failed(causes: &'static [&'static [&'static str]]) -> Answers {
     let kept = RequiredResults::Until(&["failed"]);
     Answers { seen: causes, exit: &[Exit::Code(1)], kept, left: AllowedLeftovers::Nothing, next: Next::Runs }
@@ -111,7 +110,6 @@ const fn refused_or_failed(seen: &'static [&'static [&'static str]]) -> Answers 
 
 const NOT_OURS: &[&[&str]] = &[&["not made by rumba", "another user", "belongs to", "owned by", "writable by"]];
 
-/// A signal to the run.
 const fn to_rumba(name: &'static str, signal: Signal, share: u32, answers: Answers) -> Fault {
     Fault {
         name,
@@ -141,7 +139,6 @@ const fn planted(name: &'static str, what: Planted, limits: &'static [Limit]) ->
     }
 }
 
-/// A request that is impossible.
 const fn requested(
     name: &'static str,
     requests: &'static [&'static str],

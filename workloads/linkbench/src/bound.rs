@@ -61,7 +61,6 @@ pub struct LinkBenchBound {
 }
 
 impl LinkBenchBound {
-    /// Takes the settings.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let config = Arc::new(Config::new(settings)?);
         let graph = Arc::new(Graph::new(&config));
@@ -75,7 +74,6 @@ impl LinkBenchBound {
         })
     }
 
-    /// The graph over a session.
     pub fn kv(&self, session: Box<dyn KvSession>, host: u32) -> KvGraph {
         KvGraph::new(session, NodeIds::new(self.next_node.clone(), host), self.config.index_during_load)
     }
@@ -88,7 +86,6 @@ impl LinkBenchBound {
         SqlGraph::client(session, self.config.profile.write)
     }
 
-    /// The graph over a session.
     pub fn documents(&self, session: Box<dyn DocumentSession>, host: u32) -> DocumentGraph {
         DocumentGraph::new(session, NodeIds::new(self.next_node.clone(), host))
     }

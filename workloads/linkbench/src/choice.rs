@@ -87,7 +87,6 @@ impl Blend {
         Self { uncorrelated: Chance::new(uncorrelated), by_degree: access(BY_DEGREE), by_other: access(UNCORRELATED) }
     }
 
-    /// Draws an id.
     pub fn id(&self, random: &mut Random) -> u64 {
         if self.uncorrelated.happens(random) { self.by_other.id(random) } else { self.by_degree.id(random) }
     }
@@ -100,11 +99,8 @@ pub struct Choice {
     pub reads: Blend,
     /// The ids whose links to write.
     pub writes: Blend,
-    /// The nodes that are read.
     pub node_reads: Access,
-    /// The nodes that are updated.
     pub node_updates: Access,
-    /// The nodes that are deleted.
     pub node_deletes: Access,
     multiget: Option<Geometric>,
     multiget_min: u64,

@@ -26,7 +26,6 @@ pub fn refuse_history_of_nothing(settings: &Settings, config: &Config, graph: &G
     ))
 }
 
-/// The conditions, by name.
 pub fn conditions(config: &Config, graph: &Graph) -> Vec<(String, String)> {
     let (links, _) = graph.totals();
     let index = if config.index_during_load { "kept during the load" } else { "built after the load" };
@@ -48,7 +47,6 @@ pub fn conditions(config: &Config, graph: &Graph) -> Vec<(String, String)> {
     .into()
 }
 
-/// The cap and its source.
 fn cap(config: &Config, graph: &Graph) -> String {
     let largest = degree::largest(config.profile.degrees);
     let ids = config.ids;

@@ -49,13 +49,11 @@ fn number(key: &[u8], at: usize) -> u64 {
     be(key, at).map_or(0, u64::from_be_bytes)
 }
 
-/// The key of a node.
 #[inline]
 pub fn node_key(id: u64) -> [u8; 8] {
     id.to_be_bytes()
 }
 
-/// The id in a node's key.
 pub fn node_id(key: &[u8]) -> u64 {
     number(key, 0)
 }
@@ -89,7 +87,6 @@ pub fn node(id: u64, value: &[u8]) -> Result<Node<'_>> {
     })
 }
 
-/// The key of a link.
 #[inline]
 pub fn link_key(key: LinkKey) -> [u8; 24] {
     let mut bytes = [0; 24];
@@ -99,13 +96,11 @@ pub fn link_key(key: LinkKey) -> [u8; 24] {
     bytes
 }
 
-/// Decodes a link's key.
 #[inline]
 pub fn link_of_key(key: &[u8]) -> LinkKey {
     LinkKey { link_type: number(key, 0), id1: number(key, 8), id2: number(key, 16) }
 }
 
-/// Replaces `value` by a link's.
 #[inline]
 pub fn put_link(value: &mut Vec<u8>, link: &Link<'_>) {
     let mut head = [0; LINK_HEAD];
@@ -190,7 +185,6 @@ pub fn entry<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>> {
     })
 }
 
-/// The key of a count.
 #[inline]
 pub fn count_key(id1: u64, link_type: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
@@ -204,7 +198,6 @@ pub fn count_of_key(key: &[u8]) -> (u64, u64) {
     (number(key, 0), number(key, 8))
 }
 
-/// The value of a count.
 #[inline]
 pub fn count_value(count: &LinkCount) -> [u8; 24] {
     let mut bytes = [0; 24];

@@ -12,14 +12,10 @@ pub const NODE_TYPE: u32 = 2048;
 /// The first link type; further ones follow it.
 pub const LINK_TYPE: u64 = 123_456_789;
 
-/// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// Its id.
     pub id: u64,
-    /// Its type.
     pub node_type: u32,
-    /// Its version.
     pub version: u64,
     /// When it was written, seconds since 1970.
     pub time: u32,
@@ -30,7 +26,6 @@ pub struct Node<'a> {
 /// The key of a link, in the order of the primary key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkKey {
-    /// The type of the link.
     pub link_type: u64,
     /// The source node.
     pub id1: u64,
@@ -38,14 +33,11 @@ pub struct LinkKey {
     pub id2: u64,
 }
 
-/// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// The key.
     pub key: LinkKey,
     /// Whether lists show it and counts count it; deleting hides.
     pub visible: bool,
-    /// Its version.
     pub version: u32,
     /// When it was written, milliseconds since 1970.
     pub time: u64,
@@ -66,9 +58,7 @@ impl Link<'_> {
 pub struct IndexKey {
     /// The source node.
     pub id1: u64,
-    /// Its type.
     pub link_type: u64,
-    /// Whether it is visible.
     pub visible: bool,
     /// When it was written.
     pub time: u64,
@@ -79,9 +69,7 @@ pub struct IndexKey {
 /// The number of visible links of a type that an id has, as stored in the count table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCount {
-    /// The id.
     pub id1: u64,
-    /// The type.
     pub link_type: u64,
     /// The number of visible links; negative only when something is broken.
     pub count: i64,
@@ -96,7 +84,6 @@ pub struct LinkCount {
 pub struct ListQuery {
     /// The source node of the links.
     pub id1: u64,
-    /// Their type.
     pub link_type: u64,
     /// The oldest time wanted.
     pub from_time: u64,
@@ -140,7 +127,6 @@ pub type VisitLink<'a> = &'a mut dyn FnMut(&Link<'_>);
 /// The callback for each count of an answer.
 pub type VisitCount<'a> = &'a mut dyn FnMut(&LinkCount);
 
-/// An operation's future answer.
 pub trait Answer<T>: Future<Output = Result<T>> {}
 impl<T, F: Future<Output = Result<T>>> Answer<T> for F {}
 
@@ -190,7 +176,6 @@ pub const MULTIGET_MAX: usize = 128;
 
 /// The load: rows are staged without I/O, then written together.
 pub trait GraphLoad: Send {
-    /// Stages a node with its id.
     fn stage_node(&mut self, node: &Node<'_>);
 
     /// Stages a link, and its index entry where the index is kept during the load.
@@ -228,7 +213,6 @@ pub struct IndexRange {
     pub to: LinkKey,
 }
 
-/// The result of one index build step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStep {
     /// The start of the next step; `None` when the range is done.
@@ -240,7 +224,6 @@ pub struct IndexStep {
 /// Full scans in pages, for verification: each visits at most `limit` rows that
 /// come after `after` in the store's own order, and returns how many.
 pub trait GraphScan: Send {
-    /// Nodes by id.
     fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> impl Answer<u64>;
 
     /// Links by (link_type, id1, id2), from the link table.

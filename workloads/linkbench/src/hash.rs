@@ -1,6 +1,5 @@
 //! Hashes that show whether two rows have the same content.
 
-/// The hash of numbers and a whole payload.
 pub fn hash<const N: usize>(numbers: [u64; N], data: &[u8]) -> u64 {
     let mix = |sum: u64, part: u64| rumba_workload_kit::stream_seed(sum, part);
     let sum = numbers.into_iter().chain([data.len() as u64]).fold(0, mix);

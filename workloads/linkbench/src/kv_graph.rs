@@ -116,7 +116,6 @@ impl KvGraph {
         Ok(Some(!there))
     }
 
-    /// Hides a link within a transaction.
     fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<End<bool>> {
         let bytes = encoding::link_key(key);
         if !self.session.get_for_update(LINKS, &bytes, &mut self.value)? {
@@ -250,7 +249,6 @@ impl GraphStore for KvGraph {
 }
 
 impl KvGraph {
-    /// Gets up to `N` links.
     fn multi_get<const N: usize>(
         &mut self,
         id1: u64,

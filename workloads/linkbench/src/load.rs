@@ -59,15 +59,21 @@ pub struct Work {
 /// The position of a loader within its chunk.
 #[derive(Clone, Copy, Debug)]
 enum LoadPosition {
-    /// The next node.
-    Node { id: u64 },
+    Node {
+        id: u64,
+    },
     /// The next link: its number among the `of` links of this type.
-    Link { id: u64, nth_type: u64, nth: u64, of: u64, newest: u64 },
+    Link {
+        id: u64,
+        nth_type: u64,
+        nth: u64,
+        of: u64,
+        newest: u64,
+    },
     /// All links are out, counts may be left.
     End,
 }
 
-/// A loader of the rows.
 pub struct RowLoader<G> {
     graph: G,
     config: Arc<Config>,
@@ -79,7 +85,6 @@ pub struct RowLoader<G> {
     seed: u64,
     random: Random,
     place: LoadPosition,
-    /// The end of the chunk.
     end: u64,
     counts: Vec<LinkCount>,
     data: Vec<u8>,
@@ -132,7 +137,6 @@ impl<G: GraphLoad> RowLoader<G> {
         true
     }
 
-    /// Stages the nodes from `id` on, up to a batch.
     fn stage_nodes(&mut self, id: u64) {
         let (first, upto, mut bytes) = (id, (id + BATCH as u64).min(self.end), 0);
         let mut id = first;
@@ -268,7 +272,6 @@ pub struct IndexLoader<G> {
     progress: Arc<Progress>,
     tallies: Arc<Tallies>,
     tally: Tally,
-    /// The ids of the chunk.
     ids: (u64, u64),
     nth_type: u64,
     next: Option<LinkKey>,

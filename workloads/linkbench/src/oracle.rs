@@ -38,7 +38,6 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Puts a node as the load does.
     pub fn put_node(&mut self, node: &Node<'_>) {
         let Node { id, node_type, version, time, data } = *node;
         self.nodes.insert(id, OracleNode { node_type, version, time, data: data.to_vec() });

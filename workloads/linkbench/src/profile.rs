@@ -51,7 +51,6 @@ pub enum SplitStyle {
 /// One published variant.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its name in experiments.
     pub name: &'static str,
     /// Percent of each type, in the order of [`Kind`].
     pub mix: [f64; 10],

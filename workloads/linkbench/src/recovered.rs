@@ -14,7 +14,6 @@ use crate::writer::{Entered, Mark, RowKey};
 /// The rows that the ledger's clients wrote.
 struct Rows {
     writes: BTreeMap<RowKey, Vec<Noted<Mark>>>,
-    /// Rows that acknowledged writes inserted.
     inserted: BTreeSet<RowKey>,
     /// Nodes that acknowledged writes deleted.
     deleted: BTreeSet<RowKey>,
@@ -86,7 +85,6 @@ pub async fn recovered(graph: &mut impl GraphStore, entries: &Entries, expected:
     Ok(found)
 }
 
-/// Describes the lost write and the row found instead.
 fn words(place: RowKey, lost: Mark, found: Mark) -> String {
     let row = match place {
         RowKey::Link(LinkKey { link_type, id1, id2 }) => format!("link {id1} to {id2} of type {link_type}"),

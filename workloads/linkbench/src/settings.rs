@@ -27,7 +27,6 @@ pub const MIX: [&str; 10] = [
     "deletenode",
 ];
 
-/// Every setting.
 pub const SETTINGS: &[SettingInfo] = &[
     info("profile", Kind::Choice(&["2011", "2017"]), "2017", "the published variant: mix, degrees, payloads, rules"),
     info("maxid1", Kind::Int(2, MAX_IDS), "1000001", "node ids go from startid1 up to, but not including, this one"),
@@ -95,7 +94,6 @@ pub const SETTINGS: &[SettingInfo] = &[
 pub enum DegreeCap {
     /// In proportion to the number of ids.
     Auto(u64),
-    /// As given.
     Given(u64),
     /// The published table as it is.
     None,
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_it_is_the_2017_profile_over_a_million_ids() {
+    fn default_is_the_2017_profile_with_a_million_ids() {
         let config = with(&[]).unwrap();
         assert_eq!((config.profile.name, config.ids, config.end()), ("2017", 1_000_000, 1_000_001));
         // The largest node has 0.42% of the ids, as at a billion.
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_that_is_not_a_whole_says_what_it_adds_up_to() {
+    fn mix_other_than_100_percent_reports_its_sum() {
         let error = with(&[("getnode", Value::Int(100))]).err().unwrap();
         assert!(error.problem.contains("156.01"), "{error}");
         let only: Vec<(&str, Value)> =

@@ -2,7 +2,6 @@
 
 use crate::graph::{Link, LinkCount, Node};
 
-/// A staged row.
 #[derive(Clone, Copy, Debug)]
 pub enum Staged<'a> {
     Node(Node<'a>),

@@ -13,9 +13,7 @@ rumba_workload_kit::counters! {
     Sums at Of {
         /// Links that clients inserted; no link is ever expunged.
         links_added: LinksAdded,
-        /// Nodes that clients added.
         nodes_added: NodesAdded,
-        /// Nodes that clients deleted.
         nodes_deleted: NodesDeleted,
         /// Operations that may or may not have inserted a link: begun, and not known to have ended.
         link_adds_in_doubt: LinkAddsInDoubt,
@@ -48,16 +46,13 @@ impl Write {
         self as u32
     }
 
-    /// By its number.
     pub fn of_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|write| write.number() == number)
     }
 }
 
-/// The tallies of one instance.
 #[derive(Debug)]
 pub struct Tallies {
-    /// The sums of all clients.
     pub ledger: Ledger<{ Sums::NAMES.len() }>,
     /// Logical bytes of a node of average payload.
     mean_node_bytes: u64,

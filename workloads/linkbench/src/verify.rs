@@ -45,7 +45,6 @@ impl Group {
     }
 }
 
-/// The hash of all fields of a link.
 fn hash_of(link: &Link<'_>) -> u64 {
     let LinkKey { link_type, id1, id2 } = link.key;
     hash([link_type, id1, id2, u64::from(link.visible), link.version.into(), link.time], link.data)
@@ -205,11 +204,8 @@ fn not_empty(mut check: Check) -> Check {
 /// The content that the database must hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// How many link types were loaded.
     pub link_types: u64,
-    /// The rows of the link table.
     pub links: RowCount,
-    /// The rows of the node table.
     pub nodes: RowCount,
 }
 

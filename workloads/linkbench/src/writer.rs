@@ -7,7 +7,6 @@ use crate::graph::{GraphStore, Link, LinkKey, Node, Written};
 use crate::hash::hash;
 use crate::tally::{Tally, Write};
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowKey {
     Link(LinkKey),
@@ -30,7 +29,6 @@ impl Mark {
         if link.visible { Self::Shows(hash([link.time], link.data)) } else { Self::Hidden }
     }
 
-    /// The mark of a node.
     pub fn of_node(node: &Node<'_>) -> Self {
         Self::Shows(hash([node.version, node.time.into()], node.data))
     }
@@ -84,13 +82,11 @@ impl Entered {
 
 /// A graph, and the tally of its writes.
 pub struct Writer<G> {
-    /// The graph.
     pub graph: G,
     tally: Tally,
 }
 
 impl<G: GraphStore> Writer<G> {
-    /// Wraps a graph, with its own tally.
     pub fn new(graph: G, tally: Tally) -> Self {
         Self { graph, tally }
     }

@@ -66,7 +66,7 @@ fn quiet() -> Arc<Mutex<Server>> {
 }
 
 #[test]
-fn over_sql_too_operations_allocate_nothing() {
+fn operations_over_sql_allocate_nothing() {
     for profile in ["2011", "2017"] {
         let (bound, server) = (bind(&[("profile", profile), ("maxid1", "100000")]), quiet());
         let mut client = bound.client(Server::session(&server, 2), address(0, 1), 7).unwrap();
@@ -76,7 +76,7 @@ fn over_sql_too_operations_allocate_nothing() {
 }
 
 #[test]
-fn over_sql_too_the_load_allocates_nothing() {
+fn load_over_sql_allocates_nothing() {
     let (bound, server) = (bind(&[("maxid1", "400000000")]), quiet());
     let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
     assert_batches_allocate_nothing(loader.as_mut());
@@ -101,7 +101,7 @@ fn documents(dir: &Path) -> (NullServer, Session) {
 }
 
 #[test]
-fn over_documents_too_operations_allocate_nothing() {
+fn operations_over_documents_allocate_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (_server, session) = documents(dir.path());
     let bound = bind(&[("maxid1", "100000")]);

@@ -55,7 +55,7 @@ fn concurrent_clients_leave_correct_counts_and_indexes() {
 }
 
 #[test]
-fn over_sql_too_every_count_and_index_entry_is_right() {
+fn counts_and_index_entries_over_sql_are_right() {
     for (profile, index) in [("2011", "during"), ("2017", "after")] {
         let bound = bind(&[("profile", profile), ("maxid1", "3000"), ("index", index)]);
         let sqlite = Sqlite::new();

@@ -57,7 +57,7 @@ fn links_of_2017_are_written_as_published() {
 }
 
 #[test]
-fn over_keys_and_values_each_call_is_counted() {
+fn calls_over_keys_and_values_are_counted() {
     let memory = Memory::default();
     let counted = |only: &'static str| {
         let settings: Vec<_> = [("maxid1", "100")].into_iter().chain(support::only(only)).collect();
@@ -85,7 +85,7 @@ fn links_of_2011_are_written_as_published() {
 }
 
 #[test]
-fn what_is_one_statement_is_no_transaction() {
+fn single_statements_open_no_transaction() {
     for profile in ["2011", "2017"] {
         for only in ["getlinklist", "getnode", "getlink", "countlink", "addnode", "updatenode", "deletenode"] {
             assert_eq!(reported(profile, only, there(), 2).len(), 1, "{profile} {only}");

@@ -134,7 +134,6 @@ impl Connection {
         self.result.connection
     }
 
-    /// All statements that it has had.
     fn statements(&mut self) -> impl Iterator<Item = &mut BoundStatement> {
         // SAFETY: the statements exist as long as this connection, and no holder of a statement's address uses it
         // meanwhile.
@@ -294,7 +293,6 @@ impl Connection {
         }
     }
 
-    /// Closes a statement of its session.
     pub(crate) fn close(&mut self, statement: Statement) -> Outcome {
         self.forget_rows();
         let session = self.session.as_mut().or(self.withheld.as_mut());
@@ -379,7 +377,6 @@ impl Connection {
         }
     }
 
-    /// The outcome of a call that finds no session.
     #[cold]
     fn refused(&mut self, call: &'static str) -> Outcome {
         if let Some(session) = self.withheld.take() {
@@ -438,7 +435,6 @@ impl Connection {
             (self.state.notify(&state), self.message.notify(&script_error::words(error)));
     }
 
-    /// Forgets the rows of the last answer.
     #[inline]
     pub(crate) fn forget_rows(&mut self) {
         self.rows.clear();
@@ -466,7 +462,6 @@ impl Connection {
         Outcome::Done
     }
 
-    /// Adds a row, which is sent with others.
     pub(crate) fn bulk_add(&mut self, row: &[u8]) -> Outcome {
         self.bulk_add_by("bulk_insert_next", |bulk| (row.len(), bulk.add(row)))
     }

@@ -102,7 +102,6 @@ impl ClientContext {
         self.counters.count(counter);
     }
 
-    /// Adds a number to a counter.
     pub(crate) fn count_by(&self, counter: Counter, number: u64) {
         self.counters.count_by(counter, number);
     }
@@ -252,7 +251,6 @@ impl ClientContext {
         pace.set_kind(kind);
     }
 
-    /// Adds to the script's counter of this number.
     pub(crate) fn add_to_counter(&self, counter: u32, number: u64) {
         self.counters.count_own(counter as usize, number);
     }

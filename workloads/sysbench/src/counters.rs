@@ -194,7 +194,6 @@ pub(crate) fn counts_since([reads, writes, others]: [u64; 3], before: [u64; 3]) 
     }
 }
 
-/// Adds to a cell with a single writer.
 #[inline]
 fn add(cell: &AtomicU64, number: u64) {
     // A script may subtract from its counts by adding -1, as in sysbench.

@@ -128,7 +128,6 @@ impl Handles {
         }
     }
 
-    /// Reads the result of the last call.
     pub(crate) fn key_values_result<T>(&self, read: impl FnOnce(&KeyValues) -> T) -> Option<T> {
         self.key_values().open.as_deref().map(read)
     }
@@ -163,7 +162,6 @@ impl Handles {
         driver.map_or(null(), |driver| &raw const *driver.head)
     }
 
-    /// Makes a connection.
     pub(crate) fn connect(&self, driver: *const DriverHead) -> *mut Connection {
         let number =
             self.drivers.iter().position(|known| std::ptr::eq(&raw const *known.head, driver)).unwrap_or_default();

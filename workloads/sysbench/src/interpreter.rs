@@ -21,7 +21,6 @@ use crate::memory;
 use crate::setup::{Script, Setup};
 
 const API: &str = include_str!("lua/api.lua");
-/// The work of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// The script's events, then its end function.
@@ -33,9 +32,7 @@ pub(crate) enum Work {
 /// How a script fills the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// By its command `prepare`.
     Command,
-    /// By its function `prepare`.
     Function,
 }
 
@@ -195,7 +192,6 @@ impl Interpreter {
         let _ = self.lua.gc_collect();
     }
 
-    /// The setup of the interpreter.
     pub(crate) fn setup(&self) -> Arc<Setup> {
         self.client.context.setup().clone()
     }

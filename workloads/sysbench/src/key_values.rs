@@ -159,7 +159,6 @@ impl KeyValues {
         self.commit(client)
     }
 
-    /// Begins a transaction.
     pub(crate) fn begin(&mut self, client: &ClientContext) -> Result<()> {
         if client.is_load() {
             let words = "`prepare` loads rows in batches, without transactions: call kv:put alone there";
@@ -174,7 +173,6 @@ impl KeyValues {
         begun
     }
 
-    /// Commits the transaction.
     pub(crate) fn commit(&mut self, client: &ClientContext) -> Result<()> {
         client.count(Counter::Other);
         let committed = match &mut self.store {

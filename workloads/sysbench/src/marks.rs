@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_numbered_and_text_is_left_alone() {
+    fn marks_are_numbered_and_text_is_unchanged() {
         assert_eq!(numbered(b"SELECT c FROM t WHERE id=? AND k=?"), b"SELECT c FROM t WHERE id=$1 AND k=$2");
         assert_eq!(numbered(b"SELECT '?', \"?\", 'it''s ?', ?"), b"SELECT '?', \"?\", 'it''s ?', $1");
         assert_eq!(numbered(b"SELECT '\xe4?', ?"), b"SELECT '\xe4?', $1", "of any character set");

@@ -211,7 +211,7 @@ mod tests {
         /// Guards against overlapping pieces: in any order of allocating, resizing and freeing, a piece keeps its
         /// content.
         #[test]
-        fn pieces_keep_what_was_written_into_them(steps in proptest::collection::vec((0_usize..3, 1_usize..3000), 1..300)) {
+        fn pieces_keep_their_contents(steps in proptest::collection::vec((0_usize..3, 1_usize..3000), 1..300)) {
             let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
             for (number, &(what, bytes)) in steps.iter().enumerate() {
                 let mark = number as u8;

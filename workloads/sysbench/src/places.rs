@@ -15,7 +15,6 @@ impl<T> Places<T> {
         place.as_ptr()
     }
 
-    /// The addresses of all objects.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = *mut T> {
         self.0.iter().map(|place| place.as_ptr())
     }
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_stays_where_it_is_and_goes_with_all_others() {
+    fn values_keep_their_address_until_all_are_dropped() {
         let witness = Rc::new(());
         let mut places = Places::default();
         let first = places.put((1, witness.clone()));

@@ -208,7 +208,6 @@ fn are_eleven(format: &[u8; DRAWN]) -> bool {
     *marks == [b'#'; DRAWN - 1] && !matches!(last, b'#' | b'@')
 }
 
-/// How many `#` a format begins with.
 #[inline]
 fn marks(format: &[u8; DRAWN]) -> usize {
     // The lowest byte that differs is the first.

@@ -157,7 +157,6 @@ impl RowLoad {
         let _ = self.session.close(self.rows);
     }
 
-    /// Returns its session to the connection.
     pub(crate) fn into_session(self) -> Box<dyn SqlSession> {
         self.session
     }

@@ -253,7 +253,7 @@ mod tests {
     /// Guards against 32-bit positions: after 2 GiB of other rows a value was NULL, and after 4 GiB a row was one of
     /// the first.
     #[test]
-    fn rows_behind_gibibytes_of_others_are_what_they_were() {
+    fn rows_after_gibibytes_of_data_are_intact() {
         for before in [1_usize << 31, 1 << 32] {
             // These zeros are never touched, so they use no memory. The room after them is for one more row.
             let mut bytes = vec![0; before + 64];

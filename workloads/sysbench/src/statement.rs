@@ -26,7 +26,6 @@ pub(crate) struct BoundStatement<Owner> {
     pub(crate) sql: Vec<u8>,
     /// Whether the server does not have it yet, because it needs the types of the bound parameters first.
     pub(crate) awaits_types: bool,
-    /// Those types.
     declared: Vec<ParamType>,
 }
 
@@ -99,8 +98,10 @@ impl<Owner> BoundStatement<Owner> {
 
 /// The state of a statement when the script gets its handle.
 pub(crate) enum Opened {
-    /// The session has prepared it.
-    Prepared { statement: Statement, rereads: bool },
+    Prepared {
+        statement: Statement,
+        rereads: bool,
+    },
     /// It goes to the server when it is bound.
     AwaitsTypes,
 }
@@ -142,7 +143,6 @@ const BIGINT: c_int = 4;
 const DOUBLE: c_int = 6;
 
 impl ParamHead {
-    /// The type of the parameter.
     fn declared(&self) -> ParamType {
         match self.kind {
             BIGINT => ParamType::Int,

@@ -10,13 +10,11 @@ use crate::tally::Tally;
 
 /// A store, and the tally of its answers.
 pub struct Actor<S> {
-    /// The store.
     pub store: S,
     tally: Tally,
 }
 
 impl<S: Store> Actor<S> {
-    /// Wraps a store, with its own tally.
     pub fn new(store: S, tally: Tally) -> Self {
         Self { store, tally }
     }

@@ -94,7 +94,6 @@ impl Pacing {
 const CLIENTS: &str = "clients";
 
 impl TpcCBound {
-    /// Takes the settings.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let config = Config::new(settings)?;
         let (spaces, tallies) = (kv::spaces(config.sets), Tallies::new(config.sets));
@@ -102,7 +101,6 @@ impl TpcCBound {
         Ok(Self { config, spaces, texts, progress: Arc::default(), tallies, opened: AtomicU32::new(0) })
     }
 
-    /// The texts of statements over a data set.
     pub fn texts(&self, set: DataSet) -> Arc<Texts> {
         self.texts[set.number as usize].clone()
     }

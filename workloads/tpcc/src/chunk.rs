@@ -21,9 +21,7 @@ const OF_WAREHOUSE: u64 = 1 + DISTRICTS as u64;
 /// The rows that are loaded at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// Items from this one on.
     Items(u32),
-    /// A warehouse and its districts.
     Warehouse(u32),
     /// Stock of a warehouse, from this item on.
     Stock(u32, u32),
@@ -50,12 +48,10 @@ impl Counts {
         }
     }
 
-    /// The rows of a district.
     fn district(&self) -> u64 {
         u64::from(self.customers + self.orders)
     }
 
-    /// The rows of a warehouse.
     fn warehouse(&self) -> u64 {
         1 + self.items + u64::from(DISTRICTS) * self.district()
     }

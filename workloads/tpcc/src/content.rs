@@ -4,7 +4,6 @@ use rumba_engine_api::sql::Param;
 
 use crate::tables::Type;
 
-/// The value of a column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// NULL.
@@ -28,7 +27,6 @@ impl Value {
         }
     }
 
-    /// A text.
     pub fn text(bytes: &[u8]) -> Self {
         Value::Text(bytes.trim_ascii_end().to_vec())
     }

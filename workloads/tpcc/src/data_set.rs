@@ -8,7 +8,6 @@ use crate::tables::Table;
 /// Indexes in addition to the keys. Some databases keep their names in one list with those of the tables.
 const INDEXES: [&str; 2] = ["customer_by_name", "orders_by_customer"];
 
-/// One of the data sets of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSet {
     /// From 0.

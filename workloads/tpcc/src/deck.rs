@@ -13,7 +13,6 @@ pub enum Card {
     StockLevel,
 }
 
-/// How many cards a deck has.
 pub const CARDS: usize = 23;
 
 /// A deck: ten new orders, ten payments, one of each other.
@@ -32,7 +31,6 @@ impl Deck {
         Self { cards, left: 0 }
     }
 
-    /// The next card.
     pub fn draw(&mut self, random: &mut Random) -> Card {
         if self.left == 0 {
             self.left = self.cards.len();

@@ -10,25 +10,21 @@ use crate::deck::Card;
 use crate::names::NAMES;
 use crate::scale::{DISTRICTS, LINES, Scale};
 
-/// The most lines of an order.
 pub const MOST_LINES: usize = LINES.2 as usize;
 
 /// The constants C of the non-uniform random numbers (2.1.6.1), drawn once for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// The constant for last names in the load.
     pub name_load: u32,
     /// The constant for last names in the run. Its distance from the constant of the load is bounded, so that the two
     /// differ.
     pub name_run: u32,
     /// The constant for customer numbers.
     pub customer: u32,
-    /// The constant for items.
     pub item: u32,
 }
 
 impl Constants {
-    /// Those of a number.
     pub fn drawn(number: u64) -> Self {
         let mut random = Random::seed_from_u64(number);
         let mut upto = |most: u32| below(&mut random, u64::from(most) + 1) as u32;
@@ -104,12 +100,10 @@ pub fn put_data(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text carries [`ORIGINAL`].
 pub fn is_original(text: &[u8]) -> bool {
     text.windows(ORIGINAL.len()).any(|part| part == ORIGINAL)
 }
 
-/// Now, in coordinated universal time.
 pub fn now() -> DateTime {
     TimeZone::UTC.to_datetime(Timestamp::now())
 }
@@ -121,7 +115,6 @@ pub struct Line {
     pub item: u32,
     /// The warehouse that supplies it.
     pub supply: u32,
-    /// How many.
     pub quantity: u32,
 }
 
@@ -161,7 +154,6 @@ impl NewOrder {
 /// The way to select a customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// By number.
     Number(u32),
     /// By the number of a last name.
     Name(u32),
@@ -379,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn payments_are_remote_and_by_name_as_often_as_they_are_to_be() {
+    fn payments_are_remote_and_by_name_at_the_specified_rate() {
         let mut inputs = inputs(10);
         let payments: Vec<Payment> = (0..100_000).map(|_| inputs.payment(7)).collect();
         let share = |of: &dyn Fn(&&Payment) -> bool| payments.iter().filter(of).count() as f64 / payments.len() as f64;
@@ -442,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warehouse_alone_has_no_other() {
+    fn single_warehouse_has_no_other() {
         let mut inputs = inputs(1);
         assert!((0..1000).all(|_| inputs.new_order(1).is_local() && inputs.payment(1).customer_warehouse == 1));
     }

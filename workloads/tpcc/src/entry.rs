@@ -9,24 +9,18 @@ use crate::draw::{self, Delivery, NewOrder};
 use crate::scale::DISTRICTS;
 use crate::store::Delivered;
 
-/// A transaction that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// A new order.
     Order,
-    /// A payment.
     Payment,
-    /// A delivery.
     Delivery,
 }
 
 /// The result of an acknowledged transaction.
 pub enum Done<'a> {
-    /// An order, and its number.
     Order(&'a NewOrder, i64),
     /// A payment, and its customer's number.
     Payment(&'a draw::Payment, i64),
-    /// A delivery, and its orders.
     Delivery(&'a Delivery, Delivered),
 }
 
@@ -55,22 +49,17 @@ pub struct Payment {
 /// A transaction that was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {
-    /// An order.
     Order {
         /// Warehouse, district and number.
         order: [u32; 3],
         /// The customer's number.
         customer: u32,
-        /// How many lines it has.
         lines: u32,
     },
     /// A payment, entered this many seconds after the epoch.
     Payment(Payment, u32),
-    /// A delivery.
     Delivery {
-        /// The warehouse.
         warehouse: u32,
-        /// The carrier.
         carrier: u32,
         /// The order of each district; 0 if none was waiting.
         orders: [u32; DISTRICTS as usize],
@@ -153,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_entered_is_read_back() {
+    fn ledger_words_of_each_write_round_trip() {
         let paid = Payment { place: [7, 10], customer: [9, 3, 2999], cents: 499_999 };
         let orders = [1, 2, 3, 4, 0, 6, 7, 8, 9, 4_000_000_000];
         for (write, entered) in [

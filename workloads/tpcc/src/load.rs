@@ -89,7 +89,6 @@ impl Loader {
         }
     }
 
-    /// How many loaders may make indexes.
     fn index_loaders(&self) -> u32 {
         match self {
             Loader::Sql(loader) => loader.index_loaders(),
@@ -97,7 +96,6 @@ impl Loader {
         }
     }
 
-    /// Makes the index of a number.
     async fn build_index(&mut self, number: usize) -> Result<()> {
         match self {
             Loader::Sql(loader) => loader.build_index(number).await,
@@ -114,7 +112,6 @@ impl Loader {
     }
 }
 
-/// A loader of rows.
 pub struct RowLoader {
     loader: Loader,
     config: Config,
@@ -183,7 +180,6 @@ pub struct IndexLoader {
     progress: Arc<Progress>,
     /// Whether it is one of those that make indexes.
     makes: bool,
-    /// The one that it is at.
     index: Option<usize>,
     retry: Retry,
 }

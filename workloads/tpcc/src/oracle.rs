@@ -30,7 +30,6 @@ fn keys(parts: &[u32]) -> Key {
 }
 
 impl Oracle {
-    /// Adds a row.
     pub fn insert(&mut self, table: Table, row: Row) {
         let rows = &mut self.tables[table as usize];
         let of_key = table.columns().iter().zip(&row).filter(|((_, kind), _)| *kind == Type::Key);
@@ -43,7 +42,6 @@ impl Oracle {
         assert!(before.is_none(), "{table:?}: a row twice: {before:?}");
     }
 
-    /// All rows of a table.
     pub fn rows(&self, table: Table) -> Vec<Row> {
         self.tables[table as usize].values().cloned().collect()
     }

@@ -8,7 +8,6 @@ use crate::draw::Payment;
 
 /// The maximum length of a customer's data.
 pub const DATA: usize = 500;
-/// The text of a district in a row of stock.
 pub const DISTRICT_TEXT: usize = 24;
 
 /// The error for rows that the load should have written.

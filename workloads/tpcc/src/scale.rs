@@ -1,6 +1,5 @@
 //! How much data there is (clause 4.3.3.1).
 
-/// Districts of a warehouse.
 pub const DISTRICTS: u32 = 10;
 /// Items, and a warehouse's rows of stock, as the specification has them.
 pub const ITEMS: u32 = 100_000;
@@ -14,11 +13,9 @@ pub const PAID: i64 = 1_000;
 /// The cardinalities of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Warehouses.
     pub warehouses: u32,
     /// Customers of a district, each with an order at the start.
     pub customers: u32,
-    /// Items.
     pub items: u32,
 }
 
@@ -44,7 +41,6 @@ impl Scale {
         self.customers == CUSTOMERS && self.items == ITEMS
     }
 
-    /// Districts of all warehouses.
     pub fn districts(&self) -> u64 {
         u64::from(self.warehouses) * u64::from(DISTRICTS)
     }
@@ -54,7 +50,6 @@ impl Scale {
         self.districts() * u64::from(self.customers)
     }
 
-    /// Rows of stock.
     pub fn stock(&self) -> u64 {
         u64::from(self.warehouses) * u64::from(self.items)
     }

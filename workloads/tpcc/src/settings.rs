@@ -11,7 +11,6 @@ use crate::scale::Scale;
 /// The setting that makes tests of ways to divide the warehouses.
 const SPLITS: &str = "splits";
 
-/// The settings, each with its default.
 pub const SETTINGS: &[SettingInfo] = &[
     info("warehouses", Kind::Int(1, 100_000), "10", "warehouses, about 100 MB each"),
     info(
@@ -91,7 +90,6 @@ impl Style {
 pub struct Config {
     /// How much data there is in a data set.
     pub scale: Scale,
-    /// How many data sets.
     pub sets: u32,
     /// The constants of the non-uniform random numbers.
     pub constants: Constants,

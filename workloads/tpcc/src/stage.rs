@@ -31,7 +31,6 @@ pub fn exact(dialect: Dialect, units: i64, scale: u8) -> Param<'static> {
     }
 }
 
-/// Rows of one table.
 #[derive(Debug, Default)]
 pub struct Rows {
     cells: Vec<Cell>,
@@ -95,7 +94,6 @@ impl Rows {
     }
 }
 
-/// Rows of all tables.
 #[derive(Debug, Default)]
 pub struct Stage([Rows; Table::ALL.len()]);
 
@@ -104,7 +102,6 @@ impl Stage {
         &mut self.0[table as usize]
     }
 
-    /// The tables that have rows, with them.
     pub fn filled(&self) -> impl Iterator<Item = (Table, &Rows)> {
         Table::ALL.into_iter().zip(&self.0).filter(|(_, rows)| !rows.is_empty())
     }

@@ -25,7 +25,6 @@ pub enum Word {
     GoOn,
     /// Read the same again.
     Again,
-    /// Roll back, at the end.
     RollBack,
 }
 
@@ -61,7 +60,6 @@ impl Stops {
 
 const ROLLED_BACK: &str = "a test of clause 3";
 
-/// The error of a transaction that its test rolled back.
 fn rolled_back() -> EngineError {
     EngineError::failed(ROLLED_BACK, "rolled back")
 }

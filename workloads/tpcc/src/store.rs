@@ -10,7 +10,6 @@ use crate::stop::Stop;
 /// The outcome of a new order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ordered {
-    /// It was committed.
     Committed {
         /// Its number in its district.
         order: i64,
@@ -41,7 +40,6 @@ pub struct Status {
     pub balance: i64,
     /// The last order; 0 if there is none.
     pub order: i64,
-    /// Its order lines.
     pub lines: u64,
 }
 
@@ -55,7 +53,6 @@ impl Delivered {
         self.0.iter().filter(|order| **order > 0).count() as u32
     }
 
-    /// An order of a district was.
     pub fn put(&mut self, district: u32, order: i64) {
         if let Some(place) = self.0.get_mut(district as usize - 1) {
             *place = order as u32;

@@ -3,7 +3,6 @@
 /// NULL, where rows are numbers.
 pub const NONE: i64 = i64::MIN;
 
-/// The tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     Warehouse,
@@ -32,7 +31,6 @@ impl Table {
     ];
 }
 
-/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// An integer that is part of the primary key; the key's columns come first.
@@ -52,14 +50,12 @@ pub enum Type {
 }
 
 impl Type {
-    /// Whether it is text.
     pub fn is_text(self) -> bool {
         matches!(self, Type::Text(_) | Type::Letters(_))
     }
 }
 
 impl Table {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Table::Warehouse => "warehouse",

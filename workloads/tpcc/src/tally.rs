@@ -16,7 +16,6 @@ rumba_workload_kit::counters! {
     Sums at Of {
         /// New orders that were committed.
         orders: Orders,
-        /// Their lines.
         lines: Lines,
         /// Payments that were committed.
         payments: Payments,
@@ -43,7 +42,6 @@ impl Sums {
     }
 }
 
-/// The tallies of one database.
 #[derive(Debug)]
 pub struct Tallies {
     /// The ledger of each data set.
@@ -57,7 +55,6 @@ impl Tallies {
         Self { sets: (0..sets).map(|set| Ledger::new(Sums::NAMES.map(|plain| name(set, plain)))).collect() }
     }
 
-    /// A tally for one client of a data set.
     pub fn open(&self, set: DataSet) -> Tally {
         self.open_with(set, None, 0)
     }

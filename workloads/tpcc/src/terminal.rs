@@ -38,7 +38,6 @@ pub struct Terminal<S> {
 }
 
 impl<S: Store> Terminal<S> {
-    /// The client at an address.
     pub fn new(store: S, config: &Config, tally: Tally, at: ClientAddress, seed: u64) -> Self {
         let seed = client_seed(seed, at);
         let random = |stream| Random::seed_from_u64(stream_seed(seed, stream));

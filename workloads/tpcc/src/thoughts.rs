@@ -16,7 +16,6 @@ const MOST_MEANS: f64 = 10.0;
 /// The longest pause: the longest keying time after the longest think time.
 const LONGEST_S: f64 = 18.0 + MOST_MEANS * 12.0;
 
-/// The keying and think times of a terminal.
 pub struct ThinkTime {
     random: Random,
     /// The time to think about the last transaction's answer.
@@ -53,7 +52,6 @@ impl ThinkTime {
         Self { random, thinking_s: 0.0, pause: Duration::ZERO, held: None }
     }
 
-    /// The next card.
     pub fn draw(&mut self, deck: &mut Deck) -> Card {
         self.held.take().unwrap_or_else(|| {
             let card = deck.draw(&mut self.random);

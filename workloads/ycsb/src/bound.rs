@@ -49,7 +49,6 @@ pub struct YcsbBound {
 }
 
 impl YcsbBound {
-    /// Takes the settings.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let config = Config::new(settings)?;
         Ok(Self {

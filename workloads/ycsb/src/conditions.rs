@@ -6,7 +6,6 @@ use crate::requests::{Requests, ScanLengths};
 use crate::settings::Config;
 use crate::value::LONG;
 
-/// The conditions, by name.
 pub fn conditions(config: &Config) -> Vec<(String, String)> {
     let mut all = vec![
         ("mix", mix(config)),

@@ -21,12 +21,10 @@ pub fn collection() -> DocumentBuf {
     DocumentBuf::of(|of| of.text("create", TABLE))
 }
 
-/// The name of a field.
 fn named(field: usize) -> String {
     format!("{FIELD}{field}")
 }
 
-/// The number in the name of a field.
 fn number(name: &[u8]) -> Option<usize> {
     let digits = name.strip_prefix(FIELD.as_bytes()).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
     std::str::from_utf8(digits).ok()?.parse().ok()
@@ -101,7 +99,6 @@ impl DocumentStore {
     }
 }
 
-/// Writes a record.
 fn push(records: &mut Documents, names: &[String], key: &Key, values: &Values) {
     records.push(|of| {
         of.value(ID, Value::Text(key.bytes()));

@@ -43,7 +43,6 @@ impl Inserted {
         }
     }
 
-    /// The record of a number of this host.
     #[inline]
     pub fn record(&self, number: u64) -> u64 {
         let first = self.first.load(Relaxed);

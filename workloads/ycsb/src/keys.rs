@@ -28,7 +28,6 @@ pub struct KeyForm {
     pub digits: usize,
 }
 
-/// A key.
 #[derive(Clone, Debug)]
 pub struct Key {
     bytes: [u8; LONGEST],
@@ -50,7 +49,6 @@ impl Key {
 }
 
 impl KeyForm {
-    /// The key of a record.
     #[inline]
     pub fn key(self, number: u64) -> Key {
         let mut rest = if self.is_hashed { scattered(number) } else { number };
@@ -98,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keys_begin_with_orders_them_as_far_as_it_goes() {
+    fn key_prefixes_order_like_their_keys() {
         for (is_hashed, digits) in [(true, 1), (false, 1), (false, 12), (false, 100)] {
             let keys: Vec<Key> = (0..2000).map(|number| KeyForm { is_hashed, digits }.key(number)).collect();
             let first = &keys[1234];

@@ -14,7 +14,6 @@ use crate::keys::Key;
 use crate::record::{self, Record};
 use crate::store::{Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
 
-/// The table. Scans have no common key prefix beyond that of all keys.
 pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
 const TABLE: SpaceId = 0;
 
@@ -24,7 +23,6 @@ const END: [u8; 1] = [0xFF];
 /// The adapter, of clients and of loaders.
 pub struct KvStore {
     session: CountedKv,
-    /// How many fields a record has.
     fields: usize,
     /// The value read last.
     value: Vec<u8>,

@@ -40,7 +40,6 @@ impl Lengths {
         }
     }
 
-    /// The mean.
     pub fn mean(&self) -> f64 {
         match self {
             Lengths::Constant(length) => *length as f64,
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_come_as_often_as_their_weights_say() {
+    fn lengths_follow_their_weights() {
         let lengths = histogram("100:1, 10:3");
         assert_eq!((lengths.bounds(), lengths.mean()), ((10, 100), 32.5));
         let draws = 4000_u64;
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_is_refused_in_words() {
+    fn invalid_length_histogram_is_refused_with_the_reason() {
         for (text, words) in [
             ("", "`` is not a length with its weight"),
             ("10", "`10` is not a length with its weight"),

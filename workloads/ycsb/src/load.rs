@@ -25,7 +25,6 @@ pub struct Progress {
     pub partition: Partition,
 }
 
-/// A loader.
 pub struct Loader<S> {
     store: S,
     config: Arc<Config>,
@@ -71,7 +70,6 @@ impl<S: Load> Loader<S> {
     }
 }
 
-/// Records of a batch.
 fn batch<S: Load>(config: &Config) -> u64 {
     let most = if config.keys.is_hashed { S::SCATTERED_TOGETHER } else { BATCH };
     ((BATCH_BYTES / config.mean_record()) as u64).clamp(1, most)

@@ -20,7 +20,6 @@ fn visit_row(row: &[Vec<u8>], wanted: Wanted, visit: VisitField<'_>) {
 }
 
 impl Oracle {
-    /// Puts a record.
     pub fn put(&mut self, key: &Key, values: &Values) {
         let fields = values.fields().map(|field| values.get(field).unwrap_or_default().to_vec());
         self.rows.insert(key.bytes().to_vec(), fields.collect());

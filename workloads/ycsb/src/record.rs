@@ -51,7 +51,6 @@ impl<'a> Record<'a> {
         bytes.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize)
     }
 
-    /// Visits the wanted fields in their order.
     pub fn visit(&self, wanted: Wanted, visit: VisitField<'_>) {
         let mut rest = self.content;
         for field in 0..self.count() {
@@ -110,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_off_is_no_record_and_what_has_more_is_seen() {
+    fn truncated_records_fail_and_longer_ones_are_noticed() {
         let (mut bytes, mut values) = (Vec::new(), Values::default());
         values.fill(0..4, |out, field| out.extend(std::iter::repeat_n(b'a', field + 1)));
         put(&mut bytes, &values);

@@ -9,7 +9,6 @@ use crate::keys::KeyForm;
 use crate::tally::{Entered, INSERT};
 use crate::value::Author;
 
-/// A write with its author.
 type Write = Noted<Author>;
 
 /// The writes that must be present by the ledger, and those found missing.
@@ -69,12 +68,10 @@ impl RecoveryCheck {
         author.writer >= self.first_writer && author.version > 0
     }
 
-    /// A record was found.
     pub fn found(&mut self, key: &[u8]) {
         self.missing.remove(key);
     }
 
-    /// A field of a record was found, and its value is this writer's.
     pub fn value(&mut self, record: u64, field: usize, found: Author) {
         let updates = self.updates.get(&(record, field as u32)).into_iter().flatten();
         self.writes.clear();
@@ -147,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_lost_where_what_was_there_before_it_is_found() {
+    fn update_is_lost_if_the_previous_value_is_found() {
         let (first, second, open) = (author(5, 1), author(6, 9), author(5, 2));
         let acknowledged = vec![update(first, 10, Some(20)), update(second, 30, Some(40))];
         let entries = Entries { acknowledged, in_doubt: vec![update(open, 25, None)] };

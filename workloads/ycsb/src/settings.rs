@@ -12,7 +12,6 @@ use crate::profile::{Kind, NAMES, PROFILES, Profile};
 use crate::requests::{Requests, ScanLengths};
 use crate::zipf::Zipf;
 
-/// The most fields of a record.
 pub const MOST_FIELDS: usize = 256;
 
 const SHARE: Of = Of::Float(0.0, 1.0);
@@ -29,7 +28,6 @@ const HISTOGRAM: &str = "fieldlengthhistogram";
 /// The most bytes of a field.
 const LONGEST: usize = 65_535;
 
-/// Every setting.
 pub const SETTINGS: &[SettingInfo] = &[
     info("profile", Of::Choice(NAMES), "a", "the core workload: its proportions, how records are chosen, longest scan"),
     info(PROFILES_OF, Of::Text, "none", "tests: several core workloads over one load, in this order: \"a,b,c,d,e,f\""),
@@ -98,9 +96,7 @@ pub const SETTINGS: &[SettingInfo] = &[
 #[derive(Clone, Debug)]
 pub struct Config {
     pub profile: &'static Profile,
-    /// How many records are loaded.
     pub records: u64,
-    /// How many fields a record has.
     pub fields: usize,
     pub lengths: Lengths,
     pub reads_all: bool,
@@ -258,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_that_is_not_a_whole_says_what_it_adds_up_to() {
+    fn mix_other_than_100_percent_reports_its_sum() {
         let error = with(&[("readproportion", Value::Float(0.9))]).unwrap_err();
         assert!(error.problem.contains("1.4000"), "{error}");
         let whole = [("readproportion", Value::Float(0.9)), ("updateproportion", Value::Float(0.1))];
@@ -266,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_empty_is_refused_by_its_name() {
+    fn empty_range_is_refused_by_name() {
         let lengths = [("fieldlengthdistribution", text("uniform")), ("minfieldlength", Value::Int(101))];
         assert_eq!(with(&lengths).unwrap_err().key, "minfieldlength");
         let histogram = ("fieldlengthdistribution", text("histogram"));

@@ -15,11 +15,9 @@ use crate::settings::Config;
 /// this, neighbours share a place.
 const MOST_PLACES: u64 = 1000;
 
-/// How a workload scans.
 #[derive(Clone, Copy, Debug)]
 pub struct Scans {
     keys: KeyForm,
-    /// How many records are loaded.
     records: u64,
     /// The maximum number of records that a scan requests.
     longest: u64,
@@ -126,7 +124,6 @@ pub fn missed<'a>(scans: Scans, clients: impl Iterator<Item = &'a ShortScans>) -
     kept
 }
 
-/// Counts the loaded records from the key of each scan on, and sorts the scans by key.
 fn count_loaded(scans: Scans, kept: &mut [Missed]) {
     if kept.is_empty() {
         return;

@@ -39,7 +39,6 @@ impl Uses {
 /// The statements that a client needs, because a server keeps them for each of thousands of clients.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Needs {
-    /// How many fields a record has.
     pub fields: usize,
     pub reads: Uses,
     pub scans: Uses,
@@ -188,7 +187,6 @@ impl Store for SqlStore {
 pub struct SqlLoader {
     transactions: Transactions,
     rows: Statement,
-    /// How many columns a row has.
     columns: usize,
     /// The cells of the batch, concatenated, and the end of each.
     bytes: Vec<u8>,
@@ -263,7 +261,6 @@ impl SqlInspector {
     }
 }
 
-/// A row of all columns.
 struct WholeRow<'a>(&'a dyn Row);
 
 impl Fields for WholeRow<'_> {

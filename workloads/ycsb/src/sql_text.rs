@@ -5,9 +5,7 @@ use rumba_workload_kit::marked;
 
 use crate::store::Wanted;
 
-/// The table.
 pub const TABLE: &str = "usertable";
-/// Its key.
 const KEY: &str = "YCSB_KEY";
 
 /// The columns, the key first.

@@ -10,7 +10,6 @@ use crate::keys::Key;
 /// Which fields of a record are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// All.
     All,
     /// This one.
     One(usize),
@@ -41,7 +40,6 @@ impl Values {
         }
     }
 
-    /// The fields.
     pub fn fields(&self) -> Range<usize> {
         self.first..self.first + self.ends.len()
     }

@@ -72,11 +72,9 @@ struct Log {
     short_scans: Option<ShortScans>,
 }
 
-/// The tallies of one instance.
 #[derive(Debug)]
 pub struct Tallies {
     ledger: Ledger<{ Sums::NAMES.len() }>,
-    /// The records that are watched.
     pub watched: Arc<Watched>,
     scans: Option<Scans>,
     /// The first writer of this process.
@@ -106,7 +104,6 @@ impl Tallies {
         }
     }
 
-    /// A tally for one loader.
     pub fn loader(&self) -> LoadTally {
         LoadTally(self.ledger.open())
     }
@@ -370,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_entered_is_read_back() {
+    fn ledger_entry_of_a_write_round_trips() {
         let author = Author { writer: 7, version: u64::MAX - 3 };
         let (record, fields) = (5 << 40 | 9, 3..10);
         let entry = entry(record, fields.clone(), author);

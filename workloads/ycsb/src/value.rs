@@ -51,14 +51,12 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The record of a number.
     #[inline]
     pub fn of(record: u64) -> Self {
         Self { record, scatter: scattered(record) }
     }
 }
 
-/// The mask that scatters the headers of a field's values.
 fn mask(scatter: u64, field: usize) -> u64 {
     stream_seed(scatter ^ MASK, field as u64)
 }
@@ -121,7 +119,6 @@ fn mask_at(mask: u64, byte: usize) -> u64 {
     mask.rotate_right(byte as u32 * 11) & SIX_BITS
 }
 
-/// The origin that a value shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// The exact value that this writer wrote to this field of the record with this number.
@@ -151,7 +148,6 @@ pub fn reported(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scr
     if scratch == value { ValueOrigin::By(record, author) } else { ValueOrigin::Foreign }
 }
 
-/// The parts of a header.
 fn read_header(value: &[u8], mask: u64) -> [u64; 4] {
     let mut end = 0;
     PARTS.map(|length| {
@@ -254,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_depends_on_nothing_but_its_place() {
+    fn loaded_values_depend_only_on_record_and_field() {
         let [constant, ..] = lengths();
         let of = |author| value(&constant, RECORD, FIELD, author);
         assert_eq!(of(Author::LOADER), of(Author::LOADER));

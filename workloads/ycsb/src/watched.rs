@@ -138,7 +138,6 @@ impl Marks {
         (version > 0).then_some(Noted { mark: Author { writer, version }, began_ns, ended_ns: Some(ended_ns) })
     }
 
-    /// The write was acknowledged.
     pub fn acknowledged(&self, write: Write, ended_ns: u64) {
         for field in write.fields.0..write.fields.1 {
             let Some(mark) = self.mark(write.slot, field) else { continue };
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_doubt_may_be_there_and_may_not() {
+    fn doubtful_field_writes_may_be_present_or_absent() {
         let watched = Watched::new(&config(10));
         let clients = [client(&watched, &[(1, 10, 20)]), client(&watched, &[(3, 50, 60)])];
         clients[0].in_doubt(Write::new(SLOT, 0..10, 2, 30), 40);

@@ -30,7 +30,6 @@ pub fn write(root: &Path, cells: &mut Cells) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All verdicts of a mode.
 pub fn all_of(cells: &Cells, mode: Mode) -> Counted {
     let mut sum = Counted::default();
     cells.iter().filter(|(_, of, _)| *of == mode).for_each(|(_, _, cell)| sum.add(cell.verdicts()));

@@ -23,7 +23,6 @@ struct Route {
     name: &'static str,
     /// sysbench's arguments.
     words: Vec<String>,
-    /// The address for the examples.
     address: String,
 }
 

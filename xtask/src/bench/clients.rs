@@ -19,7 +19,6 @@ const WINDOW_S: u32 = 2;
 
 /// rumba's side of a comparison, as `wire_clients` reports it.
 struct Own {
-    /// The work in the window.
     window: Window,
     p50_ms: f64,
     /// The driver that ran the clients.
@@ -27,7 +26,6 @@ struct Own {
 }
 
 impl Own {
-    /// Runs it for a window.
     fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), &bench.example("wire_clients"));
         let reported = json(command.arg(&server.socket).args(args))?;
@@ -72,7 +70,6 @@ enum Goal {
 struct Comparison {
     protocol: &'static str,
     peer: &'static str,
-    /// The peer's command, for the page.
     peer_command: String,
     goal: Goal,
 }

@@ -91,7 +91,6 @@ impl Bench {
     }
 }
 
-/// The output of a command, as JSON.
 pub fn json(command: &mut Command) -> Result<Value, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
@@ -109,7 +108,6 @@ fn failures(report: &[u8]) -> String {
     failures.map(|trial| format!("{}: {}; ", trial["engine"], trial["failure"])).collect()
 }
 
-/// A JSON value that is to be a number.
 pub fn number(value: &Value) -> Result<f64, Failure> {
     value.as_f64().ok_or_else(|| format!("{value} is not a number").into())
 }

@@ -21,13 +21,11 @@ pub use servers::output_of;
 pub struct Line {
     /// The measured quantity.
     pub what: String,
-    /// A description of the goal.
     pub goal: String,
     /// The figure, with its unit.
     pub measured: String,
     /// Whether the goal is met; `None` if there is no goal or this machine cannot judge it.
     pub met: Option<bool>,
-    /// The command that measured it.
     pub command: String,
 }
 

@@ -24,7 +24,6 @@ fn verdict(line: &Line) -> &'static str {
     }
 }
 
-/// A line for the terminal.
 pub fn text(line: &Line) -> String {
     format!("{:<7} {}\n        goal {}; measured {}", verdict(line), line.what, line.goal, line.measured)
 }

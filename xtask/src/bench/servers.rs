@@ -18,7 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Cores for the server and cores for its clients, as `taskset` writes them; `None` leaves both to the kernel.
 #[derive(Clone, Debug)]
 pub struct Cores {
-    /// The server's.
     pub server: Option<String>,
     pub clients: Option<String>,
 }
@@ -63,7 +62,6 @@ pub struct Server {
     child: Child,
     /// The output of a null server.
     said: Option<BufReader<ChildStdout>>,
-    /// The path of the server's socket.
     pub socket: PathBuf,
     /// The signal that ends it.
     end: &'static str,
@@ -204,12 +202,10 @@ pub fn at(socket: &Path, database: &str) -> [String; 3] {
     [format!("--mysql-socket={}", socket.display()), "--mysql-user=root".into(), format!("--mysql-db={database}")]
 }
 
-/// Runs a command to its end.
 pub fn run(command: &mut Command) -> Result<(), Failure> {
     output_of(command).map(drop)
 }
 
-/// The output of a command that ran to its end.
 pub fn output_of(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {

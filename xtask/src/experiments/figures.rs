@@ -121,7 +121,6 @@ fn of_phase<'a>(list: &'a Value, phase: &str) -> Option<&'a Value> {
     list.as_array()?.iter().find(|one| one["phase"] == phase)
 }
 
-/// The median of a value over an engine's trials.
 fn of_trials(document: &Value, engine: &str, value: impl Fn(&Value) -> Option<f64>) -> Result<Option<f64>, String> {
     let trials = document["trials"].as_array().ok_or("the file has no trials")?;
     let mut values: Vec<f64> = trials.iter().filter(|trial| is_called(trial, engine)).filter_map(value).collect();

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::figures::{Committed, figure};
 
-/// The end of a block.
 pub const END: &str = "<!-- end -->";
 const FIGURE_END: &str = "<!-- / -->";
 

@@ -13,7 +13,6 @@ use super::predates;
 /// At most this many differences are listed; the rest are counted.
 const REPORTED: usize = 6;
 
-/// A table of TOML.
 pub type Table = Map<String, Value>;
 
 /// The keys that name an engine, and those that identify a claim, in order of preference.

@@ -1,6 +1,5 @@
 //! The pages for a new crate: the facts that a reader of its figures must know.
 
-/// The page of an engine.
 pub fn of_engine(name: &str) -> String {
     format!(
         "# {name}
@@ -41,7 +40,6 @@ All of the data is in memory, so `cache` has no effect.
     )
 }
 
-/// The page of a workload.
 pub fn of_workload(name: &str) -> String {
     format!(
         "# {name}

@@ -63,7 +63,7 @@ fn taken_or_invalid_name_is_refused_and_writes_nothing() {
 
 /// In a tree with only the files that it reads and writes.
 #[test]
-fn what_is_made_is_in_order() {
+fn generated_crate_passes_tidy() {
     let house = tempfile::tempdir().unwrap();
     for path in [
         "Cargo.toml",

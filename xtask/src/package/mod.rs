@@ -63,7 +63,6 @@ fn debian_architecture() -> &'static str {
     }
 }
 
-/// Runs a command to its good end.
 fn run(command: &mut Command, remedy: &str) -> Result<Vec<u8>, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{program}: {error}; {remedy}"))?;

@@ -65,7 +65,6 @@ impl Tree {
         Ok(program)
     }
 
-    /// The path of the tree.
     pub fn path(&self) -> &Path {
         &self.dir
     }

@@ -61,7 +61,6 @@ impl Shape {
 /// The parameters of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// Repeats of each engine.
     pub repeats: [usize; 2],
     /// Relative standard deviation of a repeat of each engine.
     pub noise: [f64; 2],

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_tests_is_left_out_and_what_follows_it_is_not() {
+    fn test_code_is_left_out_and_later_code_is_not() {
         assert_eq!(numbers("mod a;\n#[cfg(test)]\nmod b;\nmod c;\n"), [1, 4]);
         assert_eq!(numbers("#[cfg(test)]\n#[allow(x)]\n// why\npub(crate) mod b;\nmod c;\n"), [5]);
         assert_eq!(numbers("#[cfg(test)]\nuse a::{\n    b,\n};\nuse c;\n"), [5]);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_stands_at_its_line() {
+    fn remaining_code_keeps_its_line_numbers() {
         assert_eq!(code_alone("// a\nb\n#[cfg(test)]\nc;\nd\n"), "\nb\n\n\nd\n");
     }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::code::lines_of_code;
 use super::{Finding, Text};
 
-/// The directory of the lab crate.
 const LAB: &str = "crates/lab/src";
 
 /// Each folder or file of lab, and those it may use. Used folders come before the folders that use them.

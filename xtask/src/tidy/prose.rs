@@ -73,7 +73,6 @@ pub fn counts(files: &[Text]) -> String {
     text
 }
 
-/// The counts of these sentences, in the order of [`BOOK`] and [`COUNTED`].
 fn counted<'a>(sentences: impl Iterator<Item = &'a Sentence> + Clone) -> Vec<f64> {
     let sum = |count: fn(&Sentence) -> usize| sentences.clone().map(count).sum::<usize>() as f64;
     let (count, length) = (sum(|_| 1).max(1.0), sum(Sentence::length).max(1.0));

@@ -138,7 +138,7 @@ fn generic_crate_code_names_no_engine_or_workload() {
 }
 
 #[test]
-fn a_file_alone_is_refused_at_its_line_or_passed_over() {
+fn file_in_place_of_a_directory_is_refused_or_skipped() {
     let no_room = manifest("x", "");
     let known = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
     let mirror = format!("{known}source = \"registry+https://mirror.example/index\"\n");
@@ -254,7 +254,7 @@ fn of_lab(path: &str, content: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_of_lab_that_uses_what_comes_later_is_found() {
+fn lab_folder_that_uses_a_later_one_is_reported() {
     let later = "//! See [`crate::trial`].\nuse crate::{host::Facts, trial};\n";
     assert_eq!(
         of_lab("crates/lab/src/limits/group.rs", later),

@@ -39,7 +39,6 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase)
 }
 
-/// The plain word for a banned one.
 pub fn plain(word: &str) -> Option<&'static str> {
     BANNED.into_iter().find(|(banned, _)| *banned == word).map(|(_, plain)| plain)
 }
@@ -55,7 +54,6 @@ fn finding(text: &Text, line: usize, words: &str) -> Option<Finding> {
     Some(text.finding(line + 1, format!("`{word}` in {place}: write {plain}")))
 }
 
-/// The names that a line declares.
 fn declared(line: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     DECLARING.into_iter().flat_map(move |keyword| {

@@ -135,7 +135,6 @@ impl Forecast {
         }
     }
 
-    /// The trial has ended.
     pub fn ended(&mut self, record: &Record, now: Instant) {
         self.learn(record);
         if let Some(current) = self.current.take().filter(|_| record.status == Status::Done) {
@@ -146,7 +145,6 @@ impl Forecast {
         }
     }
 
-    /// The remaining time at `now`.
     pub fn left(&self, now: Instant) -> TimeLeft {
         let trials = self.rest.iter().fold(TimeLeft::NONE, |left, plan| {
             let phases = phases_of(plan);

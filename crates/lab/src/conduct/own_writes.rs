@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_figure_shows_is_no_warning() {
+    fn own_writes_too_small_to_show_raise_no_warning() {
         assert_eq!(received(10 << 10, 100).warning(), None, "under 1% of what the device wrote");
         assert_eq!(received(16 << 10, 10_000).warning(), None, "under 0.01 KB per operation");
         assert_eq!(received(0, 100).warning(), None, "nothing");

@@ -28,7 +28,6 @@ const RATE: &str = "49";
 const UNWIND: &str = "dwarf,8192";
 /// Sampling ends at this size: minutes of two busy CPUs, seconds of many.
 const MOST_BYTES: u64 = 128 << 20;
-/// The name of the condition that describes the profile.
 pub const CONDITION: &str = "profile";
 /// How long perf may take to end and to resolve symbols.
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -10,7 +10,6 @@ use crate::kept::{Contents, CopyError, KeptData, KeptLoad, KeptLoads, Origin, na
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
-/// The result of a load.
 pub(super) struct LoadedData {
     /// The data directory of the instance.
     pub data: DataDir,
@@ -25,9 +24,14 @@ pub(super) enum Start<'a> {
     /// No data: the trial loads its own.
     Nothing,
     /// No data, although a copy was planned; the reason.
-    Again { load: u32, why: String },
-    /// A copy of this load's data.
-    Copy { load: u32, data: &'a KeptData },
+    Again {
+        load: u32,
+        why: String,
+    },
+    Copy {
+        load: u32,
+        data: &'a KeptData,
+    },
 }
 
 /// How an attempt to run a trial ended.

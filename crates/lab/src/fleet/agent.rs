@@ -25,7 +25,7 @@ use crate::run::driver::{Made, Make, Plan, Running, Schedule};
 use crate::run::group::{ClientGroup, Waited};
 use crate::run::{Driving, room};
 
-/// How often running clients are looked at.
+/// The interval between checks of running clients.
 const LOOK: Duration = Duration::from_millis(10);
 /// The longest wait for a message while no clients run.
 const IDLE: Duration = Duration::from_secs(1);
@@ -92,14 +92,12 @@ struct Participant<'a> {
     phase: Option<Phase>,
 }
 
-/// The trial that it has joined.
 struct Joined<'a> {
     plan: TrialPlan,
     workload: &'a dyn Workload,
     instance: Arc<Box<dyn Instance>>,
 }
 
-/// The clients of a phase.
 struct Phase {
     bound: Arc<dyn Bound>,
     made: Option<Made>,

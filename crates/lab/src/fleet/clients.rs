@@ -21,7 +21,6 @@ const LEAD: Duration = Duration::from_millis(10);
 /// The longest wait for the answer to a short order.
 const SHORT: Duration = Duration::from_secs(30);
 
-/// The clients of a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
     /// Their work.
@@ -40,14 +39,12 @@ pub struct FleetMade {
     phase: Phase,
 }
 
-/// Running clients.
 struct FleetClients {
     fleet: Arc<Mutex<Fleet>>,
     phase: Phase,
     failure: Option<EngineError>,
 }
 
-/// The fleet, held by this thread.
 pub fn held(fleet: &Mutex<Fleet>) -> MutexGuard<'_, Fleet> {
     fleet.lock().unwrap_or_else(PoisonError::into_inner)
 }

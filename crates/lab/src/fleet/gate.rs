@@ -25,7 +25,6 @@ const ENDING: Duration = Duration::from_secs(5);
 /// Why no agent can come.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// The token is missing.
     #[error(transparent)]
     Token(#[from] FleetError),
     /// The coordinator cannot listen at the address.
@@ -33,7 +32,6 @@ pub enum GateError {
         "the coordinator cannot listen on {address}: {cause}; set fleet.address to an address of this host, and fleet.port to a free port"
     )]
     Listen {
-        /// The address.
         address: String,
         /// The system's error.
         cause: io::Error,
@@ -104,7 +102,6 @@ impl Gate {
         Ok(Self { listener: Some(listener), address, plan: fleet.clone(), token, job: None })
     }
 
-    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -133,7 +130,6 @@ impl Gate {
         Ok(())
     }
 
-    /// The door for a trial.
     pub fn door(&self) -> Option<Door> {
         Some(Door { fd: self.listener.as_ref()?.as_raw_fd() })
     }

@@ -27,7 +27,6 @@ const COUNTS: Duration = Duration::from_secs(30);
 /// Counts that take longer are late.
 const LATE: Duration = Duration::from_millis(100);
 
-/// A host in the trial.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     /// Its last sums, and when they came.
@@ -161,7 +160,6 @@ impl Fleet {
         self.hosts[rank as usize].offset.to_other(self.coordinator.clock().at_ns(at))
     }
 
-    /// The longest round trip of a ping.
     pub(super) fn round_trip(&self) -> Duration {
         let longest = self.there().into_iter().map(|rank| self.hosts[rank as usize].offset.round_trip_ns).max();
         Duration::from_nanos(longest.unwrap_or_default())
@@ -447,7 +445,6 @@ impl Host {
     }
 }
 
-/// The error of a fleet.
 pub fn failed(words: impl std::fmt::Display) -> EngineError {
     EngineError::failed("clients on several hosts", words.to_string())
 }

@@ -20,12 +20,7 @@ use crate::run::driver::Schedule;
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// They load a stage.
-    Loader {
-        /// The stage.
-        stage: usize,
-        /// The seed of the data.
-        seed: u64,
-    },
+    Loader { stage: usize, seed: u64 },
     /// They run the mix.
     Mix {
         /// The seed of their choices.
@@ -64,10 +59,7 @@ impl Role {
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum Order {
     /// Take part in a trial: connect to the server. The answer is [`Ready`].
-    Trial {
-        /// The trial.
-        plan: Box<TrialPlan>,
-    },
+    Trial { plan: Box<TrialPlan> },
     /// Make clients. The answer is nothing.
     Phase {
         /// The work.
@@ -92,7 +84,6 @@ pub enum Order {
     Stop,
     /// Replace the arrivals.
     Shape {
-        /// The arrivals.
         arrivals: Arrivals,
         /// Their time zero, by the agent's clock.
         from_ns: u64,

@@ -6,7 +6,6 @@ use rumba_results::warning::Warning;
 /// The share of a host's CPUs, percent, from which its clients wait for a CPU.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// The warning that a host has no CPU left for its clients.
 pub fn bottleneck(host: &ClientHost) -> Option<Warning> {
     let percent = host.host_cpu_percent.value().filter(|percent| *percent >= BUSY_PERCENT)?;
     let own = host.client_cpu_percent.value().map(|own| format!(", {own:.0}% of them for the clients"));

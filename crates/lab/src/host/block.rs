@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_device_says_why() {
+    fn filesystem_without_a_device_gives_the_reason() {
         for (filesystem, source, reason) in [
             ("tmpfs", "none", "tmpfs is memory and has no device"),
             ("overlay", "overlay", "overlay is layered over other filesystems and has no device"),

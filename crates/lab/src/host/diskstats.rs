@@ -6,7 +6,6 @@ use std::fmt;
 /// (Documentation/admin-guide/iostats.rst).
 pub const SECTOR_BYTES: u64 = 512;
 
-/// A block device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceNumber {
     /// The driver's number; 0 for filesystems without a block device.
@@ -28,7 +27,6 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// Counters of a device since it appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Reads completed, after merging.

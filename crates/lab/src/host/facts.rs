@@ -19,7 +19,6 @@ const WATCH: Duration = Duration::from_millis(250);
 /// `None`.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The machine and its settings.
     pub machine: Machine,
     /// The storage under the data directory.
     pub storage: Storage,
@@ -30,7 +29,6 @@ pub struct Facts {
 pub struct Machine {
     /// The CPU's name.
     pub cpu: Option<String>,
-    /// Online CPUs.
     pub cpus: Option<usize>,
     /// CPUs that this process may use, quotas counted.
     pub cpus_allowed: Option<usize>,
@@ -56,9 +54,7 @@ pub struct Machine {
     pub clock_source: Option<String>,
     /// The hypervisor's name, or that there is one.
     pub virtual_machine: Option<String>,
-    /// The kind of container.
     pub container: Option<String>,
-    /// The load average over one minute.
     pub load_average: Option<f64>,
 }
 
@@ -69,7 +65,6 @@ pub struct Storage {
     pub dir: PathBuf,
     /// The block device, or why there is none.
     pub device: Result<Device, String>,
-    /// The device's own facts.
     pub device_facts: DeviceFacts,
     pub mount: Option<Mount>,
     /// Bytes of the filesystem.

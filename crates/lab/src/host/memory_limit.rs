@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_is_none_and_not_a_huge_number() {
+    fn unlimited_is_absent_and_not_a_huge_number() {
         assert_eq!(bytes("max"), None);
         assert_eq!(bytes("9223372036854771712"), None);
         assert_eq!(bytes("503316480"), Some(503_316_480));

@@ -4,12 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// A mounted filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// The part of the filesystem that is mounted: `/`, or a directory of it.
     pub root: PathBuf,
-    /// The mount point.
     pub point: PathBuf,
     /// Its type: `ext4`.
     pub filesystem: String,

@@ -10,7 +10,6 @@ pub struct ProcessStat<'a> {
     pub name: &'a str,
     /// `R` running, `S` and `D` waiting, `T` stopped; `Z` when it has ended and waits to be reaped.
     pub state: char,
-    /// The pid of its parent.
     pub parent: u32,
     /// The kernel's flags, `PF_*` of include/linux/sched.h.
     pub flags: u64,
@@ -59,7 +58,6 @@ impl<'a> ProcessStat<'a> {
         self.flags & KERNEL_THREAD != 0
     }
 
-    /// CPU ticks of all its threads.
     pub fn cpu_ticks(&self) -> u64 {
         self.user_ticks + self.system_ticks
     }
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_has_started_comes_after_it() {
+    fn family_lists_a_process_before_its_children() {
         let own = std::process::id();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let family = family([own]);

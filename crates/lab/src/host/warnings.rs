@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spoiler_of_the_machine_is_named_alone() {
+    fn each_disturbance_of_the_machine_is_named() {
         assert_eq!(codes(|facts| facts.machine.governors = ["powersave".to_owned()].into()), ["governor"]);
         assert_eq!(codes(|facts| facts.machine.cpus_allowed = Some(1)), ["one-cpu"]);
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spoiler_of_the_storage_is_named_alone() {
+    fn each_disturbance_of_the_storage_is_named() {
         assert_eq!(codes(|facts| filesystem(facts, "tmpfs")), ["data-in-memory"]);
         assert_eq!(codes(|facts| filesystem(facts, "overlay")), ["layered-filesystem"]);
         assert_eq!(codes(|facts| filesystem(facts, "nfs4")), ["network-filesystem"]);

@@ -13,7 +13,6 @@ const PATIENCE: Duration = Duration::from_secs(360);
 /// The interval between two checks of a keeper that is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A managed server.
 #[derive(Clone, Debug)]
 pub struct KeptServer {
     /// The server's name.

@@ -48,13 +48,11 @@ pub struct Server {
     pub name: String,
     /// The engine's name.
     pub engine: String,
-    /// The version that it reports.
     pub version: Option<String>,
     /// How a person connects to it.
     pub access: Option<Access>,
     /// The server's process.
     pub pid: Option<u32>,
-    /// The directory of its files.
     pub directory: PathBuf,
     /// The directory that its data was copied from.
     pub from: Option<PathBuf>,

@@ -28,7 +28,6 @@ const BLOCK_BYTES: u64 = 512;
 /// Whether a file shares blocks with another file.
 pub(super) type RequestShared = fn(&File) -> io::Result<bool>;
 
-/// A plain file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FileNote {
     /// Relative to the directory.
@@ -39,7 +38,6 @@ struct FileNote {
     crc32: u32,
 }
 
-/// The contents of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Bytes allocated on disk.

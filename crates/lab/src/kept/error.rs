@@ -13,7 +13,6 @@ pub enum CopyError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The problem with the file.
         problem: String,
     },
     /// There is no space for the copy.

@@ -32,7 +32,6 @@ impl Drop for KeptLoads {
 }
 
 impl KeptLoads {
-    /// Stores a load's data.
     pub fn put(&mut self, load: u32, data: KeptData) {
         self.loads.insert(load, KeptLoad::Here(Box::new(data)));
     }
@@ -42,7 +41,6 @@ impl KeptLoads {
         self.loads.insert(load, KeptLoad::Lost(why));
     }
 
-    /// Notes that a load has failed.
     pub fn fail(&mut self, load: u32, why: String) {
         self.loads.insert(load, KeptLoad::Failed(why));
     }

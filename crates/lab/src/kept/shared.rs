@@ -75,7 +75,6 @@ fn has_shared(mut fetch: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<b
 mod tests {
     use super::*;
 
-    /// A filesystem with a file of `extents` extents of a page, each with its flags.
     fn reported(extents: u64, flags: impl Fn(u64) -> u32) -> io::Result<bool> {
         has_shared(|map| {
             let first = map.start / 4096;
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shared_extent_among_many_is_found_wherever_it_lies() {
+    fn shared_extent_is_found_at_any_position() {
         let encoded = 8; // FIEMAP_EXTENT_ENCODED, which is no sharing.
         assert!(!reported(200, |_| encoded).unwrap());
         for shared in [0, 63, 64, 130, 199] {

@@ -89,7 +89,7 @@ fn a_copy_is_complete_with_its_holes_and_its_modes() {
 }
 
 #[test]
-fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
+fn copy_has_separate_blocks_and_is_not_in_the_page_cache() {
     let host = Host::new();
     let (kept, target) = (host.kept(), host.target());
     kept.copy(&target, &GO).unwrap();
@@ -119,7 +119,7 @@ fn copy_with_shared_blocks_is_refused_without_another_load() {
 }
 
 #[test]
-fn what_is_no_longer_what_was_kept_is_not_started_from() {
+fn altered_kept_data_is_not_started_from() {
     type Harm = fn(&Path);
     let harms: [Harm; 4] = [
         |data| {
@@ -150,7 +150,7 @@ fn a_copy_that_cannot_be_written_is_no_reason_to_load_again() {
 }
 
 #[test]
-fn a_wish_to_stop_ends_a_copy() {
+fn stop_request_ends_a_copy() {
     let host = Host::new();
     let (kept, target) = (host.kept(), host.target());
     assert!(matches!(kept.copy(&target, &AtomicUsize::new(1)), Err(CopyError::Interrupted)));

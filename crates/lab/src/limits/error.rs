@@ -48,14 +48,11 @@ impl LimitError {
     }
 }
 
-/// The key of the memory limit.
 pub const MEMORY: &str = "limits.memory";
-/// The key of the storage limit.
 pub const STORAGE: &str = "limits.storage";
 
 /// The key of the engine's CPUs.
 pub const CPUS: &str = "limits.cpus";
-/// The key of the clients' CPUs.
 pub const CLIENT_CPUS: &str = "limits.client_cpus";
 
 /// Adds the failed operation and the limit to a system error.

@@ -52,11 +52,9 @@ pub enum ThrottleMeans {
 pub struct Means {
     /// Why this process may make no devices and mounts, if it may not.
     pub no_mounts: Option<&'static str>,
-    /// The mechanism for memory.
     pub memory: MemoryMeans,
     /// The mechanism for storage.
     pub throttle: ThrottleMeans,
-    /// Whether loop devices are available.
     pub has_loop_devices: bool,
     /// Whether FUSE is available, which delays requests.
     pub has_fuse: bool,
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_what_would_work() {
+    fn missing_means_are_named_with_alternatives() {
         let storage = StorageLimit::tier("slow-ssd").ok();
         let limits = Limits { memory_bytes: Some(1 << 30), storage, ..Limits::default() };
         means().check(&limits).unwrap();
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_that_does_not_fit_says_what_would() {
+    fn oversized_volume_is_refused_with_a_fitting_size() {
         let small = Means { disk_bytes: 3 << 30, memory_bytes: 3 << 30, ..means() };
         let words = refusal(&small, None, Some("disk-array"));
         assert!(words.contains("the disk has 3.00 GiB left, and 8.00 GiB"), "{words}");

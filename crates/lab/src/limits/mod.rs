@@ -148,7 +148,6 @@ pub struct Enforcement {
     volume: Option<Volume>,
     /// The throttle of the volume, if there is one.
     throttle: Option<Throttle>,
-    /// The requested storage limit.
     storage: Option<StorageLimit>,
     memory_bytes: Option<u64>,
     /// The memory group's figures at the moment when the limit was removed.

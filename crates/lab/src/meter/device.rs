@@ -6,7 +6,6 @@ use super::proc_file::ProcFile;
 use crate::host::block::{self, Device};
 use crate::host::diskstats::{self, DeviceCounters};
 
-/// Reads one device.
 pub struct DeviceMeter {
     device: Device,
     file: ProcFile,

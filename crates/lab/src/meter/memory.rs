@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn at_least_one_is_looked_at_however_late_it_is() {
+    fn at_least_one_process_is_read_even_if_late() {
         let mut memory = MemoryInTurns::default();
         for _ in 0..3 {
             assert_eq!(read(&mut memory, &[7, 8, 9], 0, 1).0.len(), 1);

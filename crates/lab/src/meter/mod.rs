@@ -76,7 +76,6 @@ pub struct Meters {
     helper: Option<u32>,
     /// The time of the next search for new server processes while it serves.
     next_look: Instant,
-    /// Memory that was read early, for the next reading.
     memory_read_early: Option<Memory>,
 }
 
@@ -259,7 +258,7 @@ mod tests {
     /// Guards against a time skew. Device, clients and host were read up to a tenth of a second after the CPU of a
     /// server with many processes. An interval may be that short.
     #[test]
-    fn memory_which_takes_its_time_is_looked_at_when_all_is_counted() {
+    fn slow_memory_reading_is_taken_after_the_counters() {
         let mut server = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
         let place = ProcessLocation::Server { pid: Some(server.id()), data_dir: None };
         let mut meters = Meters::of(&place, Path::new("/"), ThreadCpuRegistry::new());

@@ -11,7 +11,6 @@ type Name = (u32, u64);
 
 /// The pid of the first process.
 const FIRST: u32 = 1;
-/// The error when other users' processes are hidden.
 const HIDDEN: &str = "/proc hides the processes of other users (hidepid), so their use is unknown; run as root, or as \
                       root: mount -o remount,hidepid=0 /proc";
 
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_counts_once_with_what_it_used_since() {
+    fn ended_process_counts_once_with_its_usage_since() {
         // 7 had used 100 before, used 20 more, ended, and was waited for by 1; 8 came and went in between with 5.
         let earlier = other_processes(&[(1, 10, 3), (7, 100, 0)]);
         let later = other_processes(&[(1, 11, 3 + 120 + 5)]);

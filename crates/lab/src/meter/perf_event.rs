@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_were_counted_in_turns_are_scaled_up() {
+    fn events_counted_in_turns_are_scaled_up() {
         let count = |value, enabled_ns, counted_ns| Count { value, enabled_ns, counted_ns };
         let first = count(100, 1_000, 400);
         assert_eq!(count(400, 2_000, 900).since(first), Ok((600.0, 0.5)));

@@ -27,7 +27,6 @@ impl IoCounters {
     }
 }
 
-/// Reads `/proc/PID/io`.
 pub struct IoMeter(ProcFile);
 
 impl IoMeter {

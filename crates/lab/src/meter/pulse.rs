@@ -205,7 +205,6 @@ impl Accounts {
 struct Shared {
     log: Mutex<Log>,
     watched: Mutex<Vec<Watched>>,
-    /// Wakes the pulse.
     wake: Condvar,
     /// Signals a completed beat.
     beaten: Condvar,
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_that_of_the_span_that_it_fell_into() {
+    fn time_belongs_to_its_span() {
         let mut made = Made::new();
         made.pass([50, 0, 0, 0], None).pass([3_000, 0, 0, 0], None).pass([50, 0, 0, 0], None);
         let of = |from, until| made.within(from, until).map_or(0.0, |(lost_ms, _)| lost_ms);

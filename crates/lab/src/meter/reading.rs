@@ -33,7 +33,6 @@ pub(super) struct Apart {
 }
 
 impl Reading {
-    /// The resources spent since an earlier reading of the same meters.
     pub fn since(&self, earlier: &Reading) -> Spent {
         let device = |figure: fn(&DeviceCounters) -> u64| grown(&self.device, &earlier.device, figure);
         let (timed, timed_before) = (times(&self.device), times(&earlier.device));

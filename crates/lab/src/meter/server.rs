@@ -162,7 +162,6 @@ impl ServerMeter {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 
-    /// The ids of the threads of all known processes.
     pub fn threads(&self) -> Known<Vec<u32>> {
         let threads = self.pids().flat_map(|pid| threads(&pid.to_string())).collect();
         self.main.living().map(|_| threads)
@@ -487,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn of_processes_that_ended_counts_what_they_have_used_since() {
+    fn ended_processes_count_their_cpu_since_the_last_reading() {
         let look = |processes: &[(u32, u64)], ended_s: u64| ThreadSwitches {
             processes: processes.iter().map(|(pid, seconds)| (*pid, seconds * 1_000_000_000)).collect(),
             ended_cpu_ns: ended_s * 1_000_000_000,

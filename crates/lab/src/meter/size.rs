@@ -16,7 +16,6 @@ const BLOCK_BYTES: u64 = 512;
 pub struct DiskSize {
     /// All files and directories, logs included.
     pub total: u64,
-    /// Logs alone.
     pub logs: u64,
 }
 

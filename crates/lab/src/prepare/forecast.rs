@@ -22,7 +22,6 @@ pub struct Forecast {
     pub rows: u64,
     /// Bytes of keys and payloads that one load writes.
     pub data_bytes: u64,
-    /// The number of loads.
     pub loads: usize,
     /// Databases that are on the disk at the same time, without volumes: kept ones and those in use.
     pub databases: u64,
@@ -32,7 +31,6 @@ pub struct Forecast {
     pub disk_bytes: u64,
     /// Free bytes at their place; `null` if unknown.
     pub disk_free_bytes: Option<u64>,
-    /// The memory of each engine.
     pub memory: Vec<Memory>,
     /// The CPUs of engines and clients that are restricted to some.
     pub cpus: Vec<Cpus>,
@@ -44,7 +42,6 @@ pub struct Forecast {
     pub measured_most_s: f64,
 }
 
-/// The memory of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Memory {
     /// Its name in the experiment.
@@ -57,7 +54,6 @@ pub struct Memory {
     pub limit_bytes: Option<u64>,
 }
 
-/// The CPUs of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cpus {
     /// Its name in the experiment.
@@ -68,7 +64,6 @@ pub struct Cpus {
     pub client_cpus: Option<CpuSet>,
 }
 
-/// The storage of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Storage {
     /// Its name in the experiment.
@@ -149,7 +144,7 @@ mod tests {
         "name = \"a\"\n[workload.linkbench]\n[[engine]]\nuse = \"rocksdb\"\n[[engine]]\nuse = \"sqlite\"\n";
 
     #[test]
-    fn what_a_run_will_take_is_known_from_its_plan() {
+    fn forecast_follows_from_the_plan() {
         let forecast = |more: &[&str]| {
             let set = [&["repeats=4", "loops=2", "loop=30s", "warmup=10s", "warmup_most=60s"], more].concat();
             let set = set.into_iter().map(str::to_owned).collect();

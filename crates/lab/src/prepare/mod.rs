@@ -83,7 +83,6 @@ impl Validated {
         &self.notices
     }
 
-    /// All its trials.
     pub fn plan(&self, registry: &Registry) -> Vec<TrialPlan> {
         plan::plan(&self.experiment, registry)
     }
@@ -158,7 +157,6 @@ impl Prepared {
         &self.conditions
     }
 
-    /// The builds of its engines.
     pub fn builds(&self) -> &Builds {
         &self.builds
     }

@@ -35,7 +35,6 @@ pub(super) fn check(
     if disk.databases() == 0 { Ok(()) } else { check_disk(data_base, logical, &disk) }
 }
 
-/// The engines that keep their data.
 fn keeping<'a>(experiment: &'a Experiment, registry: &'a Registry) -> impl Iterator<Item = &'a EngineConfig> {
     let keeps_data =
         move |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);

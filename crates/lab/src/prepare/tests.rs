@@ -19,7 +19,6 @@ repeats = 2
 use = "rocksdb"
 "#;
 
-/// The experiment with more lines at its end.
 fn read(more: &str, registry: &Registry) -> Experiment {
     spec::read_text("e.toml", &format!("{EXPERIMENT}{more}"), &Overrides::default(), registry).unwrap()
 }

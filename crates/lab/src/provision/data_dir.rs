@@ -11,7 +11,6 @@ use super::owner::{Life, Owner};
 use super::stray_processes;
 use super::trust::Objection;
 
-/// A data directory, as the ledger lists it.
 pub const KIND: Kind = Kind { name: "data-directory", words: "data directory", is_owned, clean };
 
 /// The engine's data directory, in the managed directory.

@@ -32,7 +32,6 @@ pub struct Kind {
 /// A resource on the host that a run made and must undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Thing {
-    /// The name of its kind.
     kind: String,
     /// Its path, absolute and without links.
     path: PathBuf,
@@ -66,7 +65,6 @@ pub struct Leftover {
     pub owner: Owner,
     /// Why rumba cannot know whether it still exists, or whether its owner has ended, and the remedy.
     pub doubt: Option<String>,
-    /// The name of its entry.
     entry: String,
 }
 
@@ -220,7 +218,6 @@ impl ResourceRegistry {
         Ok(finished.filter_map(|entry| self.read(&entry, kinds).err()).collect())
     }
 
-    /// The names of all entries.
     fn entries(&self) -> Result<Vec<String>, ProvisionError> {
         Ok(self.dir.names()?.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }

@@ -14,7 +14,6 @@ pub const NO_TRIAL: u32 = 0;
 /// The owner of a managed resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The owning process.
     #[serde(flatten)]
     pub process: ProcessId,
     /// The experiment it ran, or the name of the server that it keeps.
@@ -56,7 +55,6 @@ pub struct ProcessId {
     pub pid: u32,
     /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`). Each time namespace shifts it.
     pub start_ticks: u64,
-    /// The boot in which it ran.
     pub boot_id: String,
     /// The namespace of its pid: containers have separate ones.
     pub pid_namespace: String,

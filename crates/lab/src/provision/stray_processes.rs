@@ -155,7 +155,7 @@ mod tests {
 
     /// A killed server frees gigabytes of memory, and holds its files until that is done.
     #[test]
-    fn what_is_ending_already_is_waited_for() {
+    fn ending_process_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let own = mark(dir.path(), &Owner::this_process("test", 1).unwrap());
         for _ in 0..5 {

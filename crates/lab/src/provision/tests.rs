@@ -73,7 +73,7 @@ fn dropped_data_directory_removes_all_that_was_made_for_it() {
 }
 
 #[test]
-fn a_directory_that_was_there_before_is_there_after() {
+fn existing_directory_survives_the_run() {
     let host = Host::new();
     fs::create_dir_all(host.path("disk/lost+found")).unwrap();
     host.create("disk").unwrap().remove().unwrap();
@@ -123,7 +123,7 @@ fn another_containers_directory_is_refused_and_listed() {
 }
 
 #[test]
-fn what_a_kill_left_is_found_and_cleaned() {
+fn leftovers_of_a_kill_are_found_and_cleaned() {
     let host = Host::new();
     let path = host.leave("data");
     let leftovers = host.leftovers();
@@ -166,7 +166,7 @@ fn user_files_next_to_the_data_are_kept() {
 }
 
 #[test]
-fn nothing_beyond_a_link_is_removed() {
+fn removal_does_not_follow_links() {
     let host = Host::new();
     fs::create_dir(host.path("precious")).unwrap();
     fs::write(host.path("precious/file"), "mine").unwrap();
@@ -221,7 +221,7 @@ fn a_copy_of_a_data_directory_is_not_rumbas() {
 }
 
 #[test]
-fn of_many_runs_at_once_one_gets_the_directory() {
+fn one_of_many_concurrent_runs_gets_the_directory() {
     let host = Host::new();
     let path = host.leave("data");
     let start = std::sync::Barrier::new(8);
@@ -284,7 +284,7 @@ fn free_space_is_known_before_the_directory_exists() {
 }
 
 #[test]
-fn what_was_made_for_several_goes_with_the_last_of_them() {
+fn shared_parent_directories_go_with_the_last_user() {
     let host = Host::new();
     let first = host.create("base/below/first").unwrap();
     let second = host.create("base/below/second").unwrap();
@@ -297,7 +297,7 @@ fn what_was_made_for_several_goes_with_the_last_of_them() {
 }
 
 #[test]
-fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
+fn data_with_a_bad_marker_stays_listed_until_removed() {
     // Guards against losing track of data: the entry was removed although gigabytes were left.
     for text in ["", "{}", "{\"format\":1", "not json"] {
         let host = Host::new();

@@ -43,7 +43,6 @@ impl Objection {
 }
 
 impl Trust {
-    /// The users that this process trusts.
     pub fn of_this_process() -> Self {
         let user = rustix::process::geteuid().as_raw();
         let sudoer = || std::env::var("SUDO_UID").ok()?.parse().ok();
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_own_or_write_to_is_not_trusted() {
+    fn directories_of_others_are_not_trusted() {
         let root = Trust { user: ROOT, sudoer: None };
         assert_eq!(above(root, ROOT, ROOT, 0o755), None);
         assert_eq!(above(root, ROOT, ROOT, 0o1777), None, "in a sticky directory everybody keeps what is his");

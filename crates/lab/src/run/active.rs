@@ -12,7 +12,6 @@ pub struct ActivePeriods {
     client: u32,
     /// Its delay in each period, so that clients that a step adds do not stay together.
     offset_ns: u64,
-    /// The end of its pause.
     paused_until_ns: u64,
     /// Whether the loops have begun, which determine the periods.
     has_begun: bool,

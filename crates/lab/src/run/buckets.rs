@@ -11,7 +11,6 @@ use rumba_engine_api::workload::ResponseLimit;
 const HALF_BITS: u32 = 7;
 /// Values above this are counted in the last bucket: 2^40 ns, about 18 minutes.
 pub const LARGEST_NS: u64 = (1 << 40) - 1;
-/// The number of buckets.
 pub const BUCKETS: usize = index(LARGEST_NS) + 1;
 
 /// The bucket of a value in nanoseconds.
@@ -42,7 +41,6 @@ pub fn empty() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LARGEST_NS, 2).expect("the bounds and digits are constants that the crate accepts")
 }
 
-/// The counts as a standard histogram.
 pub fn to_histogram(counts: &[u64]) -> Histogram<u64> {
     let mut histogram = empty();
     for (index, &count) in counts.iter().enumerate() {

@@ -156,7 +156,6 @@ pub struct Times {
     pub sum_ns: u64,
     /// Largest, nanoseconds.
     pub max_ns: u64,
-    /// Counts by bucket.
     pub buckets: Vec<u64>,
 }
 
@@ -265,7 +264,6 @@ impl Counts {
         all
     }
 
-    /// Rows of all types.
     pub fn rows(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.rows).sum()
     }
@@ -345,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_two_clients_record_is_collected_once_and_whole() {
+    fn collector_takes_each_record_exactly_once() {
         let clients = [Arc::new(Cells::new(2)), Arc::new(Cells::new(2))];
         let mut collector = Collector::new(clients.to_vec(), 2);
         clients[0].record(0, Op { rows: 5, retries: 2, failed: false }, 1_000, 2_000, 50);

@@ -20,15 +20,9 @@ const CLIENTS_PER_LOOP: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driving {
     /// A thread for each client.
-    Threads {
-        /// Threads, and clients.
-        threads: u32,
-    },
+    Threads { threads: u32 },
     /// Event loops that share the clients.
-    Loops {
-        /// Threads, each with a loop.
-        threads: u32,
-    },
+    Loops { threads: u32 },
 }
 
 impl Driving {
@@ -59,7 +53,6 @@ impl Driving {
         }
     }
 
-    /// The number of threads.
     pub fn threads(self) -> u32 {
         match self {
             Driving::Threads { threads } | Driving::Loops { threads } => threads,

@@ -12,7 +12,6 @@ const MOST: usize = 16;
 /// The name for all other kinds.
 const OTHERS: &str = "others";
 
-/// Conflicts by name.
 pub type Conflicts = BTreeMap<String, u64>;
 
 /// Adds the counts of another span or other clients.

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_are_wanted_are_allowed_or_it_says_what_to_do() {
+    fn descriptor_limit_is_raised_or_a_remedy_is_named() {
         let hard = limit().unwrap().rlim_max;
         allow(1024.min(hard.saturating_sub(OTHERS) as u32)).unwrap();
         assert!(limit().unwrap().rlim_cur >= 1024.min(hard));

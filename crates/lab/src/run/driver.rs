@@ -142,7 +142,6 @@ pub struct Plan {
 /// Makes a client on the thread that will run it, so that its memory is separate from the memory of other threads.
 pub type Make = Arc<dyn Fn(ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync>;
 
-/// Clients that are running.
 pub struct Running {
     stop: Arc<Stop>,
     ends: Receiver<(Instant, Result<(), EngineError>)>,

@@ -126,7 +126,7 @@ fn operation_open_at_deadline_is_counted_once_with_its_wait() {
 }
 
 #[test]
-fn a_closed_loop_ends_what_it_has_in_flight() {
+fn closed_loop_completes_operations_in_flight() {
     for driving in drivers(CLIENTS) {
         let gate = Gate::default();
         let mut running = start(driving, Schedule::closed(7), &gate);

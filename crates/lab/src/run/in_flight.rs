@@ -10,7 +10,6 @@ const NOTHING: u32 = 0;
 const UNSETTLED: u32 = 1;
 /// It has an arrival and waits for it.
 const ARRIVAL: u32 = 2;
-/// It is inside an operation.
 const OPERATION: u32 = 3;
 
 /// Written by one client, on separate cache lines. The order of the writes is guaranteed. A reader that sees
@@ -53,7 +52,6 @@ impl InFlight {
         fence(Ordering::Release);
     }
 
-    /// It has taken an arrival.
     #[inline]
     pub fn has_arrival(&self, intended_ns: u64) {
         self.intended_ns.store(intended_ns, Ordering::Relaxed);

@@ -28,7 +28,6 @@ impl Lateness {
         Self { cells, clock, looked_ns: now_ns, ready_ns: now_ns }
     }
 
-    /// The time now.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns()

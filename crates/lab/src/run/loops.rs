@@ -140,7 +140,6 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.of.driver.poller.wait(events, most)
     }
 
-    /// Takes one of the ready connections, by its number among them.
     fn take(&mut self, Ready { client, fd }: Ready, number: usize) {
         if client == woken::CLIENT {
             let mut woken = self.of.woken.take();
@@ -224,7 +223,6 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.of.driver.poller.watch(fd, interest, client as u32)
     }
 
-    /// Drops a client that has ended, and reports its end.
     fn end(&mut self, client: usize, end: Result<(), EngineError>) {
         let run = self.slots[client].run.take();
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(run)));

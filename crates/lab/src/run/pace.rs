@@ -69,7 +69,6 @@ pub enum Due {
     Never,
     /// At the next arrival that the client takes: an open loop.
     AtArrival {
-        /// The queue of arrivals.
         queue: Arc<Queue>,
         /// The arrival that it has taken and not started.
         taken: Option<Taken>,
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn who_pauses_is_stopped_before_its_time() {
+    fn stop_ends_a_pause_early() {
         let mut pace = ClientPace::alone(Arc::new(Cells::new(1)));
         pace.pause(Duration::from_secs(3600));
         pace.stop.set();

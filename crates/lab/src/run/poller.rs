@@ -11,9 +11,7 @@ const EVENTS: usize = 256;
 /// The event that a client waits for at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Data to read.
     Read,
-    /// Space to write.
     Write,
 }
 

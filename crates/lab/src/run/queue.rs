@@ -77,7 +77,6 @@ impl Queue {
         queue
     }
 
-    /// Takes the next arrival.
     #[inline]
     pub fn take(&self) -> Arrival {
         let mut next = self.next.load(Ordering::Relaxed);
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_is_what_came_before() {
+    fn skip_drops_only_earlier_arrivals() {
         let (queue, all) = (Queue::new(1_000.0, 7), Queue::new(1_000.0, 7));
         queue.skip_to_ns(0);
         assert_eq!(queue.left_ns().next(), all.left_ns().next());

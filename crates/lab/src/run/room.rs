@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_that_allows_few_threads_says_how_many_are_left() {
+    fn group_with_few_threads_reports_how_many_are_left() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("pids.max"), "100\n").unwrap();
         fs::write(dir.path().join("pids.current"), "58\n").unwrap();

@@ -167,7 +167,6 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
     }
 }
 
-/// Response times of all types together.
 pub fn all_responses(counts: &Counts) -> Times {
     let mut all = Times::default();
     counts.kinds.iter().for_each(|kind| all.merge(&kind.response));
@@ -298,7 +297,7 @@ mod tests {
     /// Guards against counting fast failures as answers in time, by which an engine that refuses quickly met every
     /// limit.
     #[test]
-    fn what_was_given_up_is_never_within_a_limit() {
+    fn failed_operations_are_never_within_the_limit() {
         let info = [OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds: 0.01 })];
         let cells = std::sync::Arc::new(Cells::new(1));
         cells.hold_to(&info);
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_late_is_in_the_times_and_not_in_the_count() {
+    fn late_operations_count_in_times_and_not_in_the_rate() {
         let mut tail = tail(&[], 0);
         tail.ended = counts([3_000_000_000].into_iter());
         tail.ended.kinds[0].errors = 2;

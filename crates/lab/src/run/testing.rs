@@ -51,7 +51,6 @@ const MUCH: usize = 1 << 20;
 pub struct Connection(UnixStream);
 
 impl Connection {
-    /// A new connection.
     pub fn new() -> Self {
         let (mine, mut theirs) = UnixStream::pair().unwrap();
         mine.set_nonblocking(true).unwrap();

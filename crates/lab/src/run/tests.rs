@@ -159,7 +159,7 @@ fn a_client_that_fails_or_panics_stops_the_others_and_is_named() {
 }
 
 #[test]
-fn where_one_client_cannot_be_made_none_runs() {
+fn failed_client_creation_starts_no_client() {
     for driving in drivers(5) {
         let ran = Arc::new(AtomicU32::new(0));
         let count = ran.clone();
@@ -187,7 +187,7 @@ fn a_maker_that_panics_is_a_client_that_cannot_be_made() {
 }
 
 #[test]
-fn clients_that_are_never_started_let_go_of_what_they_hold() {
+fn clients_that_never_start_release_their_resources() {
     for driving in drivers(3) {
         let held = Arc::new(());
         let holds = held.clone();

@@ -27,7 +27,6 @@ pub enum RunError {
     /// The CPU cannot be profiled.
     #[error(transparent)]
     Profile(#[from] NoProfile),
-    /// A mistake by the user.
     #[error("{problem}")]
     Mistake {
         /// The fault.

@@ -102,7 +102,6 @@ impl<'a> Runner<'a> {
         Ok(Self { registry, say, prepared, resume, results, kept_loads, managed, profile: options.profile, gate })
     }
 
-    /// The directory of results.
     pub fn results(&self) -> &ResultsDir {
         &self.results
     }

@@ -20,7 +20,6 @@ impl<'a> Standing<'a> {
         Self { records, retry_failed }
     }
 
-    /// The record of a load that left complete data.
     pub fn complete_load(&self, load: u32) -> Option<&'a Record> {
         let is_complete = |record: &&&Record| matches!(record.status, Status::Done | Status::Suspended { .. });
         self.records.get(&load).filter(is_complete).copied()

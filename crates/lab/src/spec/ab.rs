@@ -75,7 +75,6 @@ pub fn pairs(table: &Table, engines: &[EngineConfig], excused: &dyn Fn(&str) -> 
     Ok(pairs)
 }
 
-/// The `[ab]` table for these pairs.
 pub fn table(pairs: &[Pair]) -> Node {
     let names = |of: fn(&Pair) -> &String| list(pairs.iter().map(|pair| text(of(pair))).collect());
     let entries = [("base", names(|pair| &pair.base)), ("other", names(|pair| &pair.other))];

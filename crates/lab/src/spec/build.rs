@@ -23,7 +23,6 @@ use crate::registry::Registry;
 const TOP_KEYS: &[&str] =
     &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices", "fleet"];
 
-/// Builds the experiment.
 pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
     let table = root.table("experiment")?;
     take::only(table, "an experiment", TOP_KEYS)?;

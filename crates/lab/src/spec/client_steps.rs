@@ -9,7 +9,6 @@ use super::{ladder, take};
 const EXAMPLE: &str =
     "give steps as in clients = [[\"0s\", 1], [\"30s\", 4]]: a time since the loops' start, and a number of clients";
 
-/// A step and its place.
 type Step = ((f64, u32), Origin);
 
 /// The steps of `clients`, each with its place; `None` if it has plain numbers.

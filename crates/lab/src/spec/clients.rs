@@ -65,7 +65,6 @@ pub fn refuse_too_few(experiment: &Table, run: &RunSpec, least: Option<&LeastCli
 /// The key of the clients of the mix.
 const CLIENTS: &str = "clients";
 
-/// The host's limits on an engine's clients.
 fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostClients> {
     let is_server = engine.info().form == Form::Server;
     let by_threads = match driver {

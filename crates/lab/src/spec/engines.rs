@@ -40,7 +40,6 @@ pub struct EngineContext<'a> {
 /// An engine that does not run because a requirement is missing: its name, and the warning.
 pub type LeftOut = (String, Warning);
 
-/// The engines of an experiment.
 pub struct Engines {
     /// Engines that run.
     pub fitted: Vec<Fitted>,
@@ -74,7 +73,6 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
     Ok(whole)
 }
 
-/// Refuses an engine's setting in `[common]`, with its place.
 fn refuse_setting(common: &Table, registry: &Registry) -> Result<(), SpecError> {
     let keys = common.iter().filter(|(key, _)| !COMMON_KEYS.contains(&key.as_str()));
     for (key, node) in keys {
@@ -191,7 +189,6 @@ fn names(engine: &str, wanted: &str) -> bool {
     engine_name::is_called(engine, wanted) || engine_name::is_of_list(engine, wanted)
 }
 
-/// The name of the engine's entry, and of this variant of it.
 fn name_of(variant: &expand::Variant, node: &Node, engines: &[&str]) -> Result<(String, String), SpecError> {
     let named = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
     let base = take::text("name", named)?.to_owned();

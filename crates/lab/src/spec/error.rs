@@ -9,7 +9,6 @@ pub enum Origin {
     File(Range<usize>),
     /// An option of the command line, as written.
     Option(String),
-    /// A default value.
     Default,
 }
 
@@ -26,7 +25,6 @@ pub struct SpecError {
 }
 
 impl SpecError {
-    /// A mistake at `origin`.
     pub fn new(origin: &Origin, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { problem: problem.into(), remedy: remedy.into(), origin: origin.clone(), file: None }
     }

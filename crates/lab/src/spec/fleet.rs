@@ -10,7 +10,6 @@ use super::node::{Node, Table};
 use super::{RunSpec, take};
 use crate::registry::Registry;
 
-/// The keys of `[fleet]`.
 pub const FLEET_KEYS: &[&str] = &["hosts", "launcher", "address", "port", "on_lost", "wait", "job_time"];
 /// The default port of the coordinator.
 const PORT: i64 = 7331;

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_climb_is_no_ladder() {
+    fn ladder_that_does_not_climb_is_refused() {
         for wrong in ["", "64", "1..64", "0..64 x2", "64..1 x2", "1..64 x1", "1..64 +0", "1..64 xinf", "1..99999 x2"] {
             assert_eq!(climbed(wrong), None, "{wrong}");
         }

@@ -60,9 +60,7 @@ pub struct Experiment {
     pub source: Option<String>,
     /// The workload's name.
     pub workload: String,
-    /// The workload's settings.
     pub workload_settings: Settings,
-    /// The workload bound to these settings.
     pub bound: BoundWorkload,
     /// The tests of a suite, which each engine runs over its load; none for a single workload.
     pub tests: Vec<Test>,
@@ -132,14 +130,12 @@ impl RepeatsFrom {
     pub const NAMES: [(&'static str, RepeatsFrom); 2] = [("kept", RepeatsFrom::Kept), ("load", RepeatsFrom::Load)];
 }
 
-/// The `[run]` table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
     /// Numbers of clients; each makes separate trials.
     pub clients: Vec<u32>,
     /// The test of a suite that ages the data which all tests share.
     pub age_by: Option<String>,
-    /// Repeats, interleaved.
     pub repeats: u32,
     /// Whether the run ends once every headline is decided; `repeats` is then the most that it may have.
     pub until_decided: bool,

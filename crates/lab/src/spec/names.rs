@@ -11,7 +11,6 @@ const LONGEST: usize = 200;
 /// The characters of a longer name that are shown.
 const SHOWN: usize = 40;
 
-/// Refuses an invalid name of an experiment. Its results directory has this name.
 pub fn of_experiment(name: &str, origin: &Origin) -> Result<(), SpecError> {
     let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if !fits || name.starts_with('.') {
@@ -39,7 +38,6 @@ pub fn distinct(differs: &[Differs], engines: &[&str]) -> Vec<Differs> {
     differs.iter().enumerate().map(|(at, (_, value))| (all[at][key(at)].clone(), value.clone())).collect()
 }
 
-/// Refuses an invalid name of an engine, including names from `--engine` and lists.
 pub fn of_engine(name: &str, origin: &Origin) -> Result<(), SpecError> {
     if name.is_empty() {
         return Err(SpecError::new(origin, "an engine's name is empty", "give it one, or leave the line out"));

@@ -14,14 +14,12 @@ pub struct Node {
     pub tree: Tree,
     /// The place of the value.
     pub origin: Origin,
-    /// The place of its key.
     pub key_origin: Origin,
 }
 
 /// The shape of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
-    /// A single value.
     Scalar(Value),
     List(Vec<Node>),
     Table(Table),

@@ -6,7 +6,6 @@ use super::error::SpecError;
 use super::node::Node;
 use super::take;
 
-/// Reads the prices.
 pub fn prices(node: &Node) -> Result<Prices, SpecError> {
     let table = node.table("prices")?;
     take::only(table, "[prices]", KEYS)?;

@@ -18,7 +18,6 @@ const MOST_PER_CLIENT: f64 = 1e7;
 /// The highest rate for all clients together: the schedule's resolution then lasts for two days.
 const MOST_PER_S: f64 = 1e8;
 
-/// The settings of the arrivals.
 #[derive(Default)]
 pub struct RateSettings {
     /// Operations per second, or their mean over the loops.

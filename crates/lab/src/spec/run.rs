@@ -187,7 +187,6 @@ fn proof(table: &Table) -> Result<(bool, Option<f64>), SpecError> {
     }
 }
 
-/// Reads `[run]`.
 pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {

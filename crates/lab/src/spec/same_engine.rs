@@ -15,7 +15,6 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     pairs(&setups).into_iter().map(|(_, _, reason)| warning(&reason)).collect()
 }
 
-/// The requested build.
 fn build(config: &EngineConfig) -> String {
     format!("{:?} {:?}", config.library, config.server)
 }

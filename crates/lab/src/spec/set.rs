@@ -80,7 +80,6 @@ fn is_set(set: &[String], base: &str, name: &str) -> bool {
     values.any(|value| rest.contains(&format!(".{}.", value.trim().trim_matches(['"', '\'']))))
 }
 
-/// Whether an engine made of `base` is among the wanted ones.
 pub fn keeps(wanted: &[String], base: &str, made: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|name| name == base || engine_name::is_called(made, name))
 }
@@ -146,7 +145,6 @@ fn parse_value(text: &str, origin: &Origin) -> Result<Node, SpecError> {
     one(text)
 }
 
-/// Sets the origin of a node and of all nodes in it.
 pub fn set_origin(node: &mut Node, origin: &Origin) {
     node.origin = origin.clone();
     node.key_origin = origin.clone();
@@ -157,7 +155,6 @@ pub fn set_origin(node: &mut Node, origin: &Origin) {
     }
 }
 
-/// A step into the tree.
 enum Step {
     Key(String),
     Index(usize),

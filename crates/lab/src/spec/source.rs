@@ -15,7 +15,6 @@ const LONGEST: u64 = 4 << 20;
 
 const REMEDY: &str = "name an experiment's .toml file, or a workload (see `rumba workloads`)";
 
-/// Whether a path stands for standard input.
 pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }

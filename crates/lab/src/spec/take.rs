@@ -23,7 +23,6 @@ pub fn only(table: &Table, whose: &str, known: &[&'static str]) -> Result<(), Sp
     Ok(())
 }
 
-/// The single value of a node.
 pub fn scalar<'a>(key: &str, node: &'a Node) -> Result<&'a Value, SpecError> {
     match &node.tree {
         Tree::Scalar(value) => Ok(value),

@@ -442,7 +442,7 @@ fn two_tests_of_one_name_are_refused() {
 }
 
 #[test]
-fn what_is_not_optional_or_alone_is_refused_when_it_is_not_here() {
+fn missing_engine_is_refused_if_required_or_alone() {
     let needed = OPTIONAL.replace("optional = true", "optional = false");
     assert!(read(&[GOOD, &needed].concat()).unwrap_err().problem.contains("cannot run here"));
     let alone = Overrides { engines: vec!["newer".into()], ..Overrides::default() };

@@ -129,7 +129,6 @@ impl<'a> Between<'a> {
         Some(us as f64 / 1e6 / self.seconds())
     }
 
-    /// All observations, in figures.
     pub fn figures(&self) -> String {
         let mut seen = Vec::new();
         if let Some(Rates { process, user, system, faults }) = self.rates() {

@@ -70,7 +70,6 @@ struct Clock {
     storage: Option<StorageLimit>,
 }
 
-/// Whether operations are expected in a phase.
 fn has_operations(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_))
 }

@@ -42,7 +42,6 @@ pub struct Snapshot {
     pub device: Option<Device>,
 }
 
-/// One process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
     pub pid: u32,
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_of_several_processes_is_looked_at_as_a_whole() {
+    fn server_of_several_processes_is_read_as_a_whole() {
         let process = |pid: u32, name: &str, state: char, user_s: f64| Process {
             pid,
             name: name.to_owned(),

@@ -129,7 +129,7 @@ fn phases_without_operations_are_left_alone() {
 }
 
 #[test]
-fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
+fn resumed_run_after_a_full_stop_has_not_stalled() {
     let mut trial = Trial::new(60.0, None);
     trial.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(trial.silent(0..=3), []);

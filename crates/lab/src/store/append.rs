@@ -22,7 +22,6 @@ impl Append {
         Self { path, file: None, pending: Vec::new(), begun_bytes: 0 }
     }
 
-    /// Adds a line to the pending lines.
     pub fn push(&mut self, line: &str) {
         self.pending.extend_from_slice(line.as_bytes());
         self.pending.push(b'\n');
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_disk_refuses_is_kept_and_written_later() {
+    fn lines_refused_by_a_full_disk_are_written_later() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();

@@ -17,7 +17,6 @@ pub(super) struct Damaged {
 }
 
 impl Damaged {
-    /// Adds the next line.
     pub fn add(&mut self, line: usize) {
         let goes_on = self.lines > 0 && self.last + 1 == line;
         (self.lines, self.last) = (self.lines + 1, line);

@@ -9,7 +9,6 @@ use rumba_results::record::FORMAT;
 /// Why a directory cannot be read as results.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The directory has no results.
     #[error("{} has no results: experiment.json is missing", shown(path))]
     NoResults {
         /// The directory.
@@ -20,7 +19,6 @@ pub enum ReadError {
     Format {
         /// The directory.
         path: PathBuf,
-        /// The format found.
         found: u64,
     },
     /// The results are damaged or unreadable.

@@ -59,7 +59,6 @@ pub fn read_plain(directory: &Path, file: &Path) -> io::Result<Vec<u8>> {
     Ok(read)
 }
 
-/// A line of a file.
 pub(super) enum Line<'a> {
     /// With its end of line.
     Whole(&'a [u8]),

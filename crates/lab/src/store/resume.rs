@@ -39,7 +39,6 @@ impl Resume {
     }
 }
 
-/// Reads the state from a results directory.
 pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
     let unreadable = |cause: String| ReadError::Unreadable { path: path.join(FILE), cause };
     let text = read_plain(path, FILE.as_ref()).map_err(|error| unreadable(error.to_string()))?;

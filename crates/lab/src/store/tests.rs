@@ -15,7 +15,6 @@ use super::*;
 
 mod planted;
 
-/// The writer of a trial in a new directory.
 fn writer(directory: &Path) -> TrialWriter {
     let room = Room::hold(directory.parent().unwrap(), 1).unwrap();
     TrialWriter::create(directory.to_owned(), &trial_plan(), &Build::unknown("a test"), Arc::new(room)).unwrap()
@@ -167,7 +166,7 @@ fn interval(second: u32) -> Interval {
 }
 
 #[test]
-fn a_partial_run_is_read_and_what_is_missing_is_said() {
+fn partial_run_is_read_and_missing_parts_are_named() {
     let written = Written::new(0);
     drop(writer(&written.file("")));
     fs::write(written.file("intervals.ndjson"), "{\"start_s\":0.0,\"sec").unwrap();
@@ -205,7 +204,7 @@ fn intervals_that_cannot_be_read_at_all_hide_no_record() {
 }
 
 #[test]
-fn a_bad_byte_in_a_text_of_a_record_is_said_and_all_else_read() {
+fn bad_byte_in_a_record_is_reported_and_the_rest_is_read() {
     let written = Written::new(2);
     let lines = fs::read_to_string(written.file("record.json")).unwrap();
     let line = 1 + lines.lines().position(|line| line.contains("linkbench")).unwrap();
@@ -247,7 +246,7 @@ fn damaged_experiment_is_reported_as_claims_are_not_judged() {
 }
 
 #[test]
-fn of_runs_that_claim_a_directory_at_once_one_has_it() {
+fn one_of_concurrent_claims_of_a_directory_succeeds() {
     // Guards against two runs that write the same results: with a check before the creation, one set was lost.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b");
@@ -304,7 +303,7 @@ fn a_directory_without_results_is_named_as_that() {
 }
 
 #[test]
-fn who_follows_results_reads_what_has_come_and_nothing_twice() {
+fn following_results_reads_each_interval_once() {
     // Guards against reading all intervals again for each new one, as a page of an hour's run did.
     let written = Written::new(1);
     let path = written.dir.path();

@@ -40,7 +40,6 @@ pub enum Act {
 }
 
 impl Act {
-    /// The phase in which the instance is opened.
     pub(super) fn opens_in(self) -> PhaseKind {
         match self {
             Act::Measure => PhaseKind::Provision,
@@ -183,7 +182,6 @@ fn broken_promise(recovery: &Recovery, durability: &Given<Durability>, must_surv
         .then(|| format!("{} is not kept: {}", as_written(durability), reported(recovery)))
 }
 
-/// The durability as written in the experiment, with its setting.
 fn as_written(durability: &Given<Durability>) -> String {
     match &durability.by {
         None => format!("durability = \"{durability}\""),
@@ -237,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_breaks_what_was_promised_and_nothing_else() {
+    fn loss_breaks_only_what_was_promised() {
         let examples = || vec!["order 7".to_owned()];
         let of = |lost| Recovery { acknowledged: 1000, lost, examples: examples(), damage: Vec::new(), open_s: 1.0 };
         let broken = |recovery: &Recovery, level: Durability| {

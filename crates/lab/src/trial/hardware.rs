@@ -53,7 +53,6 @@ pub(super) fn spent(counts: &[Result<HardwareCounts, String>; 2]) -> Result<Hard
     }
 }
 
-/// Adds the metrics of these events.
 pub(super) fn add(metrics: &mut Metrics, spent: Result<HardwareSpent, String>, ops: u64) {
     let spent = match spent {
         Ok(spent) => spent,

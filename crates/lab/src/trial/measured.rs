@@ -67,7 +67,6 @@ fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Int
 }
 
 impl Trial<'_> {
-    /// Begins a span now.
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
         let debt_start = debt(&self.instance);
         self.take_in_processes();

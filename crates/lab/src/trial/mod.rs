@@ -53,9 +53,7 @@ use sync::Synced;
 /// The inputs of a trial.
 pub struct Job<'a> {
     pub plan: &'a TrialPlan,
-    /// The engine of the plan.
     pub engine: &'a dyn Engine,
-    /// The workload of the plan.
     pub workload: &'a dyn Workload,
     /// An existing directory for the instance: empty, or with a copy of another instance's data.
     pub data_dir: &'a Path,
@@ -77,7 +75,6 @@ pub struct Job<'a> {
     pub program: &'a str,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
-    /// Takes the events.
     pub emit: &'a mut dyn FnMut(Event),
 }
 
@@ -95,7 +92,6 @@ impl From<EngineError> for Halt {
 
 type Step<T> = Result<T, Halt>;
 
-/// A running trial.
 struct Trial<'a> {
     job: Job<'a>,
     bound: Arc<dyn Bound>,

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_is_said() {
+    fn missing_reader_is_reported() {
         let (from, to) = io::pipe().unwrap();
         let mut outbox = Outbox::new(to.into()).unwrap();
         drop(from);

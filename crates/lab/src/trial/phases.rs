@@ -240,7 +240,6 @@ impl Trial<'_> {
         Ok(last)
     }
 
-    /// The schedule of the mix.
     fn schedule(&self, seed: u64) -> Schedule {
         let run = &self.job.plan.run;
         let schedule = match (run.rate, &self.place) {

@@ -198,7 +198,6 @@ type IntervalSummary = (PhaseKind, u128, u128, u64);
 #[derive(Debug, PartialEq)]
 struct Outcome {
     intervals: Vec<IntervalSummary>,
-    /// The operations of each phase.
     phases: Vec<(PhaseKind, u64)>,
     /// The last phase with its tail.
     last: OpStats,
@@ -211,7 +210,6 @@ fn plan() -> RunPlan {
     RunPlan { warmup_s: 1.0, loops: 2, backlog_s, seed: 7, interval_s: 0.3, ..samples::run_plan() }
 }
 
-/// Runs the clients through all phases of a plan.
 fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let (interval, start) = (Duration::from_secs_f64(plan.interval_s), clients.start);
     let (mut intervals, mut phases, mut ended) = (Vec::new(), Vec::new(), start);

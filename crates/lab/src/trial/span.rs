@@ -71,7 +71,6 @@ impl Span {
         self.last.steal_s_since(&self.first).value().unwrap_or_default()
     }
 
-    /// All its counts.
     pub fn counts(&self) -> impl Iterator<Item = &Counts> {
         self.parts.iter().map(|(_, counts)| counts)
     }
@@ -105,7 +104,6 @@ impl Span {
         }
     }
 
-    /// The resources spent in it.
     pub(super) fn spent(&self) -> Spent {
         let mut spent = self.last.since(&self.first);
         spent.others_cpu_s = match &self.other_processes {

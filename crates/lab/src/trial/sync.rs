@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn files_out_of_reach_are_said_once_and_fail_nothing() {
+    fn unreadable_files_are_reported_once_and_fail_nothing() {
         let mut synced = Synced::default();
         synced.sync(&server(None), Path::new("/nowhere")).unwrap();
         let warning = synced.warning().unwrap();

@@ -297,7 +297,6 @@ fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
     ))
 }
 
-/// Bytes written by all compactions.
 const COMPACTED: &str = "written_compaction_bytes";
 
 /// The bytes of every non-empty level below level 0.
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_while_throughput_rises_and_ends_when_it_is_level() {
+    fn ladder_continues_until_throughput_levels_off() {
         let wobble = |second: u64| [0, 7, 3, 9, 1][second as usize % 5];
         let early = warmed(|second| 1000 + wobble(second), 20).found(&[]);
         assert!(early.lacking[0].contains("has not run for the 30 s"), "{early:?}");
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_cannot_be_metered_keep_no_warmup_from_ending() {
+    fn unmetered_writes_do_not_prolong_the_warmup() {
         let mut warm = Warm::new(Levels::Aged, 10.0);
         (0..=40).for_each(|second| warm.serve(second as f64, (1000 * second, Metric::absent("no device"))));
         assert_eq!(warm.found(&[]), Found::default());

@@ -82,7 +82,6 @@ fn request_first() {
     assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }, 0);
 }
 
-/// The shares of the budget that these clients used, by window.
 fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
     let (stop, dir) = (AtomicBool::new(false), path.parent().unwrap());
     std::thread::scope(|scope| {

@@ -57,7 +57,6 @@ impl Host {
         self.root.join(format!("volume-{number}"))
     }
 
-    /// Enforces limits.
     pub fn begin(&self, limits: &Limits) -> Enforcement {
         rumba_lab::limits::check(limits, &self.root).unwrap();
         let volume = self.volume(100 + self.volumes.fetch_add(1, Ordering::Relaxed));

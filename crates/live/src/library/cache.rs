@@ -141,7 +141,6 @@ fn stamp(file: &Path) -> Option<(u64, i64)> {
     fs::symlink_metadata(file).ok().map(|of: Metadata| (of.len(), of.mtime() * 1_000_000_000 + of.mtime_nsec()))
 }
 
-/// The stamps of the existing records.
 fn records(directory: &Path, trials: &[String]) -> Stamp {
     let trials = trials.iter().map(|trial| directory.join("trials").join(trial).join("record.json"));
     trials.filter_map(|record| stamp(&record)).collect()

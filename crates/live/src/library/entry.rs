@@ -98,7 +98,6 @@ pub struct EntryFigure {
 }
 
 impl Details {
-    /// Reads the records of a directory.
     pub(super) fn read(directory: &Path) -> Self {
         Self::of(|| store::read_records(directory).map_err(|error| error.to_string()))
     }

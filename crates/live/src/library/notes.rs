@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_who_note_at_once_lose_nothing() {
+    fn concurrent_notes_lose_nothing() {
         let dir = tempfile::tempdir().expect("a directory");
         std::thread::scope(|scope| {
             for who in ["a", "b"] {

@@ -21,7 +21,7 @@ fn names(library: &Library) -> Vec<String> {
 }
 
 #[test]
-fn the_newest_comes_first_and_what_are_no_results_is_left_out() {
+fn newest_results_come_first_and_other_files_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     begun(dir.path(), "a-1", "2026-01-01T00:00:00Z");
     begun(dir.path(), "b-2", "2026-02-01T00:00:00Z");

@@ -225,7 +225,6 @@ fn cpus_of(plan: &TrialPlan) -> String {
     }
 }
 
-/// The distinct values in the trials' plans.
 fn distinct<T: PartialEq + ToString>(results: &Results, of: impl Fn(&TrialPlan) -> T) -> String {
     let values = rumba_results::distinct(loops_of(results).map(|trial| of(&trial.record.plan)));
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / ")

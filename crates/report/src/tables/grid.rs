@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_footnote_loses_no_number_but_how_many_samples_were_too_few() {
+    fn footnote_merges_only_reasons_about_too_few_samples() {
         let mut notes = Footnotes::default();
         for (column, reason) in [
             ("gn", "997 samples are too few for p99: fewer than 10 lie beyond it"),

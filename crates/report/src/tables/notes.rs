@@ -70,7 +70,6 @@ pub fn scaling(summary: &Summary) -> String {
     if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
 }
 
-/// A number of clients in words, and an engine.
 type ClientsEngine<'a> = (String, &'a str);
 
 /// The number of waits that are listed by name; the others are added up.

@@ -52,7 +52,7 @@ fn every_metric_is_a_csv_row_with_unit_or_absence_reason() {
 }
 
 #[test]
-fn a_repeat_that_is_in_no_median_says_why_in_each_of_its_rows() {
+fn repeat_without_a_median_gives_the_reason_in_each_row() {
     let mut results = results(&[LSM], FOUR);
     results.trials[2].record.phases.last_mut().unwrap().checks[0].wrong = 7;
     let looped = results.trials[3].record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loop(2));
@@ -110,7 +110,7 @@ fn a_comparison_has_a_row_for_each_metric_with_its_verdict() {
 }
 
 #[test]
-fn a_pull_request_reads_what_changed_first_and_what_it_fails_by() {
+fn pull_request_text_begins_with_changes_and_failures() {
     let mut slower = LSM;
     slower.ops_per_s *= 0.7;
     let comparison = compare(&results(&[LSM, BTREE], FOUR), &results(&[slower, BTREE], FOUR));
@@ -186,7 +186,7 @@ fn a_history_as_csv_has_a_row_for_each_step_with_its_verdict() {
 }
 
 #[test]
-fn a_history_as_markdown_says_first_what_it_fails_by() {
+fn markdown_history_begins_with_its_failures() {
     let mut runs = versions();
     runs.retain(|run| run.directory != "results/10.1.12");
     let gated = Gate::parse("ops_per_s < 0.95").unwrap().judge(&last_step(&runs, None).unwrap()).unwrap();

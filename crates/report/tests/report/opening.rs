@@ -128,7 +128,7 @@ fn a_single_run_is_not_called_sure() {
 }
 
 #[test]
-fn of_two_engines_that_are_one_nothing_is_found_but_that() {
+fn identical_engines_are_reported_as_the_same() {
     const TWIN: Shape = Shape { name: "rocksdb.twin", ..LSM };
     let results = results(&[LSM, TWIN], FOUR);
     let Opening { found, undecided, .. } = reported(&results);
@@ -166,7 +166,7 @@ fn undecided_main_percentile_or_small_metric_is_reported() {
 }
 
 #[test]
-fn a_percentile_is_found_where_nothing_else_differs() {
+fn percentile_change_alone_is_detected() {
     const SLOWER: Shape = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
     let Opening { found, .. } = reported(&results(&[LSM, SLOWER], FOUR));
     assert!(found.starts_with("rocksdb.slower has "), "{found}");
@@ -226,7 +226,7 @@ fn engines_that_had_the_same_go_before_one_that_had_not() {
 }
 
 #[test]
-fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
+fn suite_summary_counts_tests_and_names_none() {
     let Opening { found, .. } = reported(&suite());
     assert_eq!(
         found,
@@ -236,7 +236,7 @@ fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
 }
 
 #[test]
-fn what_failed_is_said_before_the_worst_warning() {
+fn failed_trials_are_reported_before_the_worst_warning() {
     let careful = reported(&sample()).careful;
     assert!(careful.starts_with("Be careful: 1 of 16 trials failed; their figures are missing"), "{careful}");
     let mut few = results(&[BTREE, LSM], FOUR);
@@ -345,7 +345,7 @@ fn same_cache_with_different_memory_is_ranked_by_size_alone() {
 }
 
 #[test]
-fn two_engines_that_may_not_be_ranked_at_all_are_said_not_to_be() {
+fn unrankable_engines_are_reported_as_such() {
     let mut results = results(&[BTREE, LSM], FOUR);
     set_up(&mut results, |name, _, facts| {
         facts.reads = Some(if name == BTREE.name { Reads::Direct } else { Reads::Buffered });

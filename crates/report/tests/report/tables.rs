@@ -17,7 +17,7 @@ fn printed(results: &Results) -> String {
 }
 
 #[test]
-fn a_whole_run() {
+fn complete_run() {
     insta::assert_snapshot!(printed(&sample()));
 }
 
@@ -35,7 +35,7 @@ fn suite_begins_with_its_range_and_the_costs_of_slower_tests() {
 }
 
 #[test]
-fn what_a_kill_left_has_a_row_for_each_durability() {
+fn losses_after_a_kill_have_a_row_per_durability() {
     let text = printed(&proof());
     let (_, of_promises) = text.split_once("and acknowledged transactions after a kill\n").unwrap();
     let rows: Vec<Vec<&str>> = of_promises.lines().take(4).map(|line| line.split_whitespace().collect()).collect();
@@ -89,7 +89,7 @@ fn scope_of_verdicts_is_reported_in_every_view() {
 
 /// It appeared under the first repeat's name, in tables and among that trial's warnings.
 #[test]
-fn what_all_repeats_share_is_said_of_no_single_one() {
+fn shared_trend_is_reported_for_no_single_repeat() {
     let mut reported = results(&[COPY_ON_WRITE], Plan { repeats: 3, loop_s: 30, ..SHORT });
     for trial in &mut reported.trials {
         let loops = trial.intervals.iter_mut().filter(|interval| matches!(interval.phase, PhaseKind::Loop(_)));
@@ -167,7 +167,7 @@ fn absent_values_are_dashes_with_each_reason_once() {
 }
 
 #[test]
-fn a_partial_run_says_what_it_lacks() {
+fn partial_run_names_its_missing_parts() {
     let mut results = results(&[LSM, COPY_ON_WRITE], SHORT);
     let [first, second] = &mut results.trials[..] else { panic!("two trials") };
     first.record.status = Status::Interrupted;
@@ -180,7 +180,7 @@ fn a_partial_run_says_what_it_lacks() {
 }
 
 #[test]
-fn nothing_at_all_is_still_a_report() {
+fn empty_results_still_make_a_report() {
     let mut results = results(&[], SHORT);
     results.warnings = vec![Warning::new("host", "swap is in use", "swapoff -a")];
     let text = printed(&results);
@@ -270,7 +270,7 @@ fn several_numbers_of_clients_have_a_column_of_their_own() {
 
 /// It is a note, which appears in no other place unless all warnings are requested.
 #[test]
-fn what_stopped_scaling_stands_below_the_tables_of_a_ladder() {
+fn scaling_remark_is_below_the_tables_of_a_ladder() {
     let mut ladder = results(&[LSM], Plan { clients: &[1, 4, 16], ..SHORT });
     assert!(!printed(&ladder).contains("What stopped scaling"), "it grows");
     ladder.trials[2].record.phases = ladder.trials[1].record.phases.clone();

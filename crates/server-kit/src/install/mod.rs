@@ -81,15 +81,11 @@ pub struct Release {
     pub about: String,
     /// rumba's engines that it supports.
     pub engines: Vec<String>,
-    /// The prefix of its version.
     version: String,
     /// The base directory of the system's package.
     system: Option<PathBuf>,
-    /// The system's package for that directory.
     system_package: Option<String>,
-    /// The Debian packages that contain it.
     debian: Option<debian::Packages>,
-    /// The npm package that contains it.
     npm: Option<npm::Package>,
     /// The PyPI wheel that contains it. The Debian packages then hold its libraries.
     wheel: Option<wheel::Wheel>,
@@ -328,7 +324,6 @@ impl Release {
     }
 }
 
-/// The availability of installed software.
 pub(crate) fn available(software: &impl Software) -> Availability {
     let Summary { version_text, program, .. } = software.summary();
     Availability {

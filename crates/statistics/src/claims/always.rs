@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_data_decides_is_left_alone() {
+    fn claims_that_data_can_decide_are_accepted() {
         for text in [
             r#"retries_per_op("a") > 0"#,
             r#"reads_per_op("a") > 0"#,

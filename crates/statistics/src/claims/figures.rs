@@ -17,13 +17,10 @@ pub type Absent = String;
 /// The repeats to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The medians of all.
     Medians,
-    /// One repeat, by its number.
     Repeat(u32),
 }
 
-/// The figures of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a>(pub &'a [Row]);
 
@@ -31,7 +28,6 @@ pub struct Figures<'a>(pub &'a [Row]);
 pub type Key<'a> = (&'a str, u32);
 
 impl<'a> Figures<'a> {
-    /// The row of an engine with this number of clients.
     pub fn row(self, (engine, clients): Key<'_>) -> Option<&'a Row> {
         self.0.iter().find(|row| row.engine == engine && row.clients == clients)
     }

@@ -83,11 +83,9 @@ fn are_equal(left: f64, right: f64) -> bool {
 pub enum Number {
     /// A number as written.
     Plain(f64),
-    /// A figure of the run.
     Figure(MetricRef),
     /// `-x`
     Minus(Box<Number>),
-    /// Two numbers and the operator between them.
     Two(Operator, Box<Number>, Box<Number>),
 }
 
@@ -116,7 +114,6 @@ impl Number {
     }
 }
 
-/// The operators of arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`

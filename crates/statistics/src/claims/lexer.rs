@@ -78,7 +78,6 @@ impl<'a> Tokens<'a> {
         Ok(Self { tokens, next: 0, end: text.len() })
     }
 
-    /// The next token.
     pub fn peek(&self) -> Token<'a> {
         self.tokens.get(self.next).map_or(Token::End, |(_, token)| *token)
     }
@@ -88,7 +87,6 @@ impl<'a> Tokens<'a> {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
 
-    /// Takes the next token.
     pub fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         self.next += 1;

@@ -184,7 +184,6 @@ fn sides(figures: Figures<'_>, truth: &Truth) -> Result<Option<String>, Absent> 
 struct Outcome {
     /// The verdict as if it held for other loads too.
     verdict: Verdict,
-    /// The scope of the verdict.
     scope: LoadScope,
     tests: Vec<String>,
     more_repeats: Option<u32>,

@@ -12,7 +12,6 @@ const PERCENTILES: [&str; 6] = ["mean_ms", "p50_ms", "p95_ms", "p99_ms", "p999_m
 /// The short names of the published tables that are names of metrics too.
 const ALIASES: [(&str, &str); 2] = [("tps", "ops_per_s"), ("ips", "load_ops_per_s")];
 
-/// A mistake in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
     /// The fault.
@@ -54,7 +53,6 @@ impl Scope {
         Self { implied: implied.map(str::to_owned), is_open: true, ..Self::default() }
     }
 
-    /// Adds an engine at a number of clients.
     pub fn add(&mut self, engine: &str, clients: u32) {
         if !self.engines.iter().any(|known| known == engine) {
             self.engines.push(engine.to_owned());
@@ -124,7 +122,6 @@ pub struct MetricRef {
 pub enum Argument<'a> {
     /// An engine or a type of operation.
     Text(&'a str),
-    /// A number of clients.
     Number(f64),
 }
 

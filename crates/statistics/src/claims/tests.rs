@@ -85,7 +85,7 @@ fn claim_over_starts_of_one_load_is_judged_for_that_load_only() {
 }
 
 #[test]
-fn one_repeat_is_a_verdict_of_its_own_and_says_what_it_showed() {
+fn single_repeat_has_its_own_verdict_and_result() {
     let one = judged(HOLDS, &run(&[20.0], &[1.0]));
     assert_eq!((one.verdict, one.seen, one.interval), (Verdict::SingleRun, Some(true), None));
     assert_eq!(one.reason, "left 20.0, right 4.00; true in the one repeat");
@@ -270,7 +270,7 @@ fn numbers_are_floating_point() {
 }
 
 #[test]
-fn what_is_wrong_with_a_claim_is_said_before_anything_runs() {
+fn wrong_claims_are_refused_before_the_run() {
     let problem = |text: &str| check(text, true, &scope()).unwrap_err();
     check("wkb_per_op(\"innodb.16k\") >= 5 * wkb_per_op(\"myrocks.zstd\")", true, &scope()).unwrap();
     let engine = problem("wkb_per_op(\"innodb.16k\") >= 5 * wkb_per_op(\"myrocks.zsdt\")");

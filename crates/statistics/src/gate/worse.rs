@@ -49,7 +49,6 @@ fn bound(ordered: &[f64]) -> f64 {
     ordered.iter().enumerate().take_while(is_rejected).map(|(_, p)| *p).last().unwrap_or(-1.0)
 }
 
-/// A headline of a row.
 struct Headline<'a> {
     ratio: Cow<'a, Ratio>,
     /// The allowed drift of the host.
@@ -164,7 +163,6 @@ mod tests {
         results(at_rates("a", rates))
     }
 
-    /// The verdict on the loops.
     fn of_loops(base: &Results, other: &Results) -> Gated {
         found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
     }

@@ -51,7 +51,7 @@ fn listed_engine_is_one_line_despite_names_of_older_versions() {
 }
 
 #[test]
-fn of_one_version_commits_are_the_axis_by_when_they_were_made() {
+fn commits_of_one_version_are_ordered_by_commit_date() {
     let of_commit = |commit: &str, committed: &str, started: &str| {
         let mut run = run("1.0", 100.0, started);
         let (commit, committed) = (Some(commit.repeat(40)), Some(committed.to_owned()));
@@ -94,7 +94,7 @@ fn failed_run_is_skipped_with_reason_and_broken_data_undecided() {
 }
 
 #[test]
-fn a_run_that_decides_nothing_hides_no_step_across_it() {
+fn undecided_run_does_not_hide_a_step_across_it() {
     let mut cut_off = run("2.0", 100.0, "2024-01-02");
     for trial in &mut cut_off.results.trials {
         let cause = "killed".to_owned();
@@ -134,7 +134,6 @@ fn run_of_both(rate: f64, started: &str) -> Run {
     both
 }
 
-/// A run in which `a` fails in every repeat.
 fn failing(started: &str) -> Run {
     let mut failing = run_of_both(100.0, started);
     for trial in &mut failing.results.trials[..4] {

@@ -60,7 +60,7 @@ fn share(n: usize, phi: f64, found: impl Fn(&Course) -> bool, signal: impl Fn(f6
 }
 
 #[test]
-fn what_was_missed_before_is_found() {
+fn trends_and_steps_of_known_size_are_detected() {
     // Writes that fall by 15% over three loops of a minute, 10% noise: 17.5, 16.0, 15.1 KB.
     let falls = share(180, 0.5, |course| course.settled == Settled::Falling, |at| 170.0 - 35.0 * at);
     assert!(falls == 1.0, "{falls}");
@@ -196,7 +196,7 @@ fn suspended_missing_or_idle_seconds_break_no_time_series() {
 }
 
 #[test]
-fn what_cannot_be_known_is_absent_with_its_reason() {
+fn unknown_courses_are_absent_with_a_reason() {
     let few = courses(&seconds(6, |_| 1000.0, |_| 10.0));
     assert_eq!(few["ops_per_s"].mean, Metric::Value(1000.0));
     assert_eq!(few["ops_per_s"].trend.reason().unwrap(), "6 intervals are too few for a trend: it takes 12");

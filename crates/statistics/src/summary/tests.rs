@@ -213,7 +213,7 @@ fn left_out_parts_are_named_with_trial_part_and_reason() {
 }
 
 #[test]
-fn a_run_whose_proof_of_promises_was_cut_off_is_not_whole() {
+fn run_with_an_interrupted_acid_proof_is_incomplete() {
     let mut killed = record("a", 8, 2);
     killed.plan.run.crash_s = Some(5.0);
     killed.status = Status::Running;
@@ -326,7 +326,7 @@ fn repeats_that_load_for_themselves_have_a_load_each() {
 }
 
 #[test]
-fn a_load_that_nothing_has_started_from_yet_is_shown() {
+fn load_without_started_trials_is_shown() {
     let summary = summarise(&results(from_one_load(&[])));
     assert_eq!(summary.rows.len(), 1);
     assert!(summary.rows[0].load.is_some() && summary.rows[0].run.is_none());

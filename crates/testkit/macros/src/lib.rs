@@ -111,7 +111,6 @@ impl Test {
     }
 }
 
-/// The parts of a list between its commas.
 fn parted(list: TokenStream) -> Vec<String> {
     let mut parts = vec![TokenStream::new()];
     for token in list {

@@ -77,7 +77,6 @@ fn encoded(client: u32, form: Form, write: &Write) -> [u8; BYTES] {
     bytes
 }
 
-/// The client of a line, its form, and its write.
 fn decoded(bytes: &[u8; BYTES]) -> Option<(u32, Form, Write)> {
     let mut words = [0; WORDS];
     for (word, place) in words.iter_mut().zip(bytes.chunks_exact(4)) {

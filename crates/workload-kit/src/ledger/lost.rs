@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_doubt_may_be_the_last_and_is_never_lost() {
+    fn doubtful_write_may_be_the_last_and_is_never_lost() {
         let writes = [write('a', 10, Some(20)), write('b', 12, None), write('c', 40, Some(60))];
         assert_eq!(lost_of(&writes, 'b'), "");
         assert_eq!(lost_of(&writes, 'a'), "c");
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_its_mark_there_by_one_in_doubt_is_not_lost() {
+    fn write_with_the_mark_of_a_doubtful_one_is_not_lost() {
         let writes = [write('a', 10, None), write('a', 20, Some(30)), write('b', 5, Some(8))];
         assert_eq!(lost_of(&writes, '-'), "b");
         // It had ended before the other began.
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_leave_the_same_the_later_may_be_there() {
+    fn later_of_two_equal_writes_may_be_present() {
         let writes = [write('a', 10, Some(20)), write('b', 30, Some(40)), write('a', 50, Some(60))];
         assert_eq!(lost_of(&writes, 'a'), "");
         assert_eq!(lost_of(&writes, 'b'), "a");

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_says_what_was_expected_and_why() {
+    fn loss_states_what_was_expected_and_why() {
         let rows = RowCount { adds_in_doubt: 0, deletes_in_doubt: 0, ..ROWS };
         let check = rows.check("rows", 114);
         assert_eq!((check.name.as_str(), check.wrong), ("rows", 1));

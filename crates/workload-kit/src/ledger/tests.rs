@@ -23,7 +23,7 @@ fn file(path: &Path) -> Arc<File> {
 }
 
 #[test]
-fn sums_outlive_their_writers_and_are_restored_whole_or_not() {
+fn sums_outlive_their_writers_and_restore_completely() {
     let here = ledger();
     let (mut one, mut two) = (here.open(), here.open());
     one.add(Of::Rows as usize, 3);

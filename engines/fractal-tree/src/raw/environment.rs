@@ -288,13 +288,11 @@ impl Environment {
         if files::are_full() { Err(full()) } else { Ok(()) }
     }
 
-    /// Turns a return code into a result.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
-    /// Returns the error for a return code.
     #[cold]
     pub(super) fn failure(&self, call: &'static str, code: c_int) -> EngineError {
         match code {

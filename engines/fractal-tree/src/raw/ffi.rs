@@ -6,7 +6,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// An unused member.
 type Unused = *const c_void;
 
 /// The wait for a row lock timed out.

@@ -29,13 +29,13 @@ fn unloadable_library_is_reported_with_the_loader_error() {
 }
 
 #[test]
-fn a_library_that_is_another_is_not_called() {
+fn replaced_library_is_not_called() {
     assert!(missing("libm.so.6").contains("no function db_version: it is not PerconaFT"));
 }
 
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
-fn the_library_that_is_named_says_what_it_is() {
+fn named_library_reports_its_version() {
     let availability = FractalTree.availability(BuildSelector::default());
     assert_eq!((availability.version.as_deref(), availability.missing.is_none()), (Some("4.6.119"), true));
     assert!(Path::new(&availability.source).is_file(), "{}", availability.source);
@@ -43,7 +43,7 @@ fn the_library_that_is_named_says_what_it_is() {
 
 #[test]
 #[needs(ExternalLibrary(LIBRARY))]
-fn what_is_no_database_is_not_made_one() {
+fn reopening_a_missing_database_creates_none() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(Durability::NoSync, &[]);
     let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();

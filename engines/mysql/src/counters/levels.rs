@@ -69,7 +69,6 @@ impl Levels {
         self.0.range(first..).map(|(_, level)| part(level)).sum()
     }
 
-    /// Level 0.
     pub(crate) fn l0(&self) -> Level {
         self.0.get(&0).copied().unwrap_or_default()
     }

@@ -27,7 +27,6 @@ impl Status {
         Self::read(admin, "SHOW GLOBAL STATUS")
     }
 
-    /// Reads the variables in `names`.
     pub(crate) fn read_some(admin: &mut dyn Request, names: &[&str]) -> Result<Self, String> {
         Self::read(admin, &format!("SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')", names.join("','")))
     }

@@ -13,7 +13,7 @@ fn needs(kind: &Kind, brand: Brand, version: Version) -> For<'_> {
 
 /// A variable for `cache` or `durability` in a layer for some servers would not be recognized as an override.
 #[test]
-fn what_is_promised_is_known_without_a_server() {
+fn promised_variables_are_known_without_a_server() {
     let of = |kind: Kind| {
         let Promises { cache, durability } = promises(&kind);
         let known: Vec<String> = cache.into_iter().chain(durability.into_iter().map(|(name, _)| name)).collect();
@@ -55,7 +55,7 @@ fn blocks_and_memtables_of_myrocks_fit_into_the_cache() {
 
 /// Every run had the adaptive hash index, so an experiment about it compared an engine with itself.
 #[test]
-fn what_has_no_reason_keeps_the_servers_default() {
+fn variables_without_a_reason_keep_the_default() {
     for (kind, brand, version, name) in [
         (Kind::InnoDb, Brand::MariaDb, Version(10, 11, 14), "innodb_adaptive_hash_index"),
         (Kind::InnoDb, Brand::MySql, Version(9, 7, 0), "innodb_adaptive_hash_index"),
@@ -83,7 +83,7 @@ fn every_variable_of_a_profile_has_a_comment_above_it() {
 
 /// With a memory limit of four times its cache, MyRocks was killed during TPC-C's index builds after the load.
 #[test]
-fn what_myrocks_sorts_an_index_in_is_in_proportion_to_its_cache() {
+fn sort_buffers_of_myrocks_follow_its_cache() {
     let small = For { cache: 64 << 20, ..needs(&Kind::RocksDb, Brand::MariaDb, Version(10, 11, 14)) };
     let filled = fill(&small).unwrap();
     let value = |name: &str| filled.lines.iter().find(|line| line.name == name).map(|line| line.value.as_str());

@@ -23,7 +23,6 @@ pub(super) fn tables(admin: &mut dyn Request, schema: &str) -> Result<()> {
     })
 }
 
-/// The names of a schema's tables, for `call`.
 pub(super) fn named(admin: &mut dyn Request, call: &'static str, schema: &str) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \

@@ -108,7 +108,7 @@ fn unflushed_memtables_stay_within_the_cache_budget() {
 }
 
 #[test]
-fn l0_is_left_alone_where_compaction_is_switched_off() {
+fn level_0_stays_if_compaction_is_off() {
     let lab = open(&config_with([("disable_auto_compactions", Value::Bool(true))]));
     for _ in 0..3 {
         load(&mut *lab.session(), NODE, 0..100);

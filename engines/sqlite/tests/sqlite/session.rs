@@ -27,7 +27,7 @@ fn every_kind_of_parameter_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn what_is_prepared_and_closed_again_and_again_takes_one_place() {
+fn repeatedly_prepared_statement_uses_one_slot() {
     let (_dir, instance) = open();
     let mut session = session(&*instance);
     closed_statements_give_up_their_place(&mut *session, "?");

@@ -71,13 +71,11 @@ impl Connection {
         self.panicked.load(Ordering::Relaxed)
     }
 
-    /// Turns a return code into a result.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int, session: *const ffi::Session) -> Result<()> {
         if code == 0 { Ok(()) } else { Err(self.failure(call, code, session)) }
     }
 
-    /// Returns the error for a return code.
     #[cold]
     pub(super) fn failure(&self, call: &'static str, code: c_int, session: *const ffi::Session) -> EngineError {
         if matches!(code, ffi::WT_PANIC | ffi::WT_RUN_RECOVERY) {

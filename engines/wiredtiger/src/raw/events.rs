@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reader_gets_the_words_and_not_the_thread() {
+    fn reader_gets_the_message_without_the_thread() {
         let message = "[1795294201:783775][14501:0x7fe896a87380], connection: eviction target must be lower";
         assert_eq!(without_preamble(message), "connection: eviction target must be lower");
         assert_eq!(without_preamble("unknown configuration key: 'x'"), "unknown configuration key: 'x'");

@@ -6,7 +6,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// An unused member.
 type Unused = *const c_void;
 
 /// The transaction conflicts with another one, or was rolled back to free cache.
@@ -175,7 +174,7 @@ mod tests {
     /// A wrong offset calls a wrong function, so all unsafe code here depends on this test.
     #[test]
     #[needs(CCompiler, WiredTigerHeader)]
-    fn every_offset_is_what_the_c_compiler_says() {
+    fn every_offset_matches_the_c_compiler() {
         let declared = declared();
         let mut program = String::from(
             "#include <stddef.h>\n#include <stdio.h>\n#include <wiredtiger.h>\nint main(void) {\n\

@@ -41,7 +41,7 @@ fn another_version_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_library_that_is_something_else_is_refused() {
+fn library_of_another_kind_is_refused() {
     // Any library that every program loads.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let other = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so"));

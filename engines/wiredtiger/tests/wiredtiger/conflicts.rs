@@ -12,7 +12,7 @@ fn is_conflict<T>(result: Result<T>) -> bool {
 /// Both sessions read the row for update and go on to write it, as the contract requires. One must fail, whether or not
 /// the other has committed by then.
 #[test]
-fn of_two_that_read_a_row_for_update_one_fails() {
+fn one_of_two_concurrent_updates_of_a_row_fails() {
     type Write = fn(&mut dyn KvSession) -> Result<()>;
     let writes: [Write; 2] = [|session| session.put(0, b"a", b"written"), |session| session.delete(0, b"a")];
     for (first_commits_before, write) in
@@ -41,7 +41,7 @@ fn of_two_that_read_a_row_for_update_one_fails() {
 /// Both sessions see that the key is absent, and both insert it. One must fail, whether or not the other has committed
 /// by then.
 #[test]
-fn of_two_inserts_of_an_absent_key_one_fails() {
+fn one_of_two_concurrent_inserts_of_a_key_fails() {
     for first_commits_before in [false, true] {
         let database = open(&config());
         let (mut one, mut two) = (database.session(), database.session());
@@ -108,7 +108,7 @@ fn many_keys_are_read_from_one_state() {
 }
 
 #[test]
-fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
+fn conflicting_load_leaves_nothing_and_can_be_retried() {
     let database = open(&config());
     let (mut session, mut other) = (database.session(), database.session());
     other.begin().unwrap();

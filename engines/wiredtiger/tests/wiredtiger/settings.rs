@@ -136,7 +136,7 @@ fn effective_settings_match_the_requested_ones() {
 /// The library would let the environment variable override the experiment's settings.
 #[test]
 fn settings_from_the_environment_are_refused() {
-    let output = process::with_test("settings::print_the_check")
+    let output = process::with_test("settings::prints_the_check")
         .env("WIREDTIGER_CONFIG", "eviction_target=50")
         .output()
         .unwrap();
@@ -146,7 +146,7 @@ fn settings_from_the_environment_are_refused() {
 
 #[test]
 #[ignore = "run by the test above in a separate process"]
-fn print_the_check() {
+fn prints_the_check() {
     println!("{:?}", WiredTiger.check(&config()));
 }
 

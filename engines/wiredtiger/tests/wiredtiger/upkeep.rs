@@ -48,7 +48,7 @@ fn drain_leaves_next_to_nothing_dirty() {
 }
 
 #[test]
-fn every_counter_is_there_under_the_library_s_name_and_moves() {
+fn every_counter_has_the_librarys_name_and_moves() {
     let database = open(&config());
     load(&mut *database.session(), 20_000);
     database.instance.settle().unwrap();

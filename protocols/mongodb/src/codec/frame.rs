@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_answer_is_refused_and_not_waited_for() {
+    fn malformed_answer_is_refused_at_once() {
         for length in [0_u32, 25, 0x0400_0001, u32::MAX] {
             assert!(framed(&length.to_le_bytes()).is_err(), "{length}");
         }

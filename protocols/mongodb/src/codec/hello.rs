@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_there_where_the_server_has_them() {
+    fn transactions_depend_on_the_server() {
         let alone = said(|of| of.small("maxWireVersion", 21));
         assert!(alone.is_writable && !alone.has_transactions());
         let replicated = |version| {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_password_is_proven_is_what_the_server_offers_its_user() {
+    fn login_method_is_the_one_that_the_server_offers() {
         let offered = |names: &'static [&'static str]| {
             said(move |of| {
                 of.array("saslSupportedMechs", |of| names.iter().for_each(|name| of.text(name)));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_an_error() {
+    fn malformed_reply_is_an_error() {
         assert!(Reply::of(Document::EMPTY).is_err());
         let without = DocumentBuf::of(|of| {
             of.document("cursor", |of| of.int("id", 0));

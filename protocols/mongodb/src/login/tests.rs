@@ -141,7 +141,7 @@ fn no_server_keeps_a_client_busy_or_has_it_hash_too_little() {
 }
 
 #[test]
-fn words_of_a_server_that_are_cut_short_are_refused() {
+fn truncated_server_messages_are_refused() {
     // Each of these made the library read beyond the end of a part.
     for (challenge, last) in [("r=NONCE,,i=4096", ""), ("r=NONCE,s,i=4096", "v"), ("r,s=AAAA,i=4096", "=")] {
         let mut server = Server::new("sesame");

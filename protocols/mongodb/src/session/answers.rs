@@ -128,7 +128,6 @@ impl MongoSession {
         aborts && !lost(code)
     }
 
-    /// The transaction has ended.
     fn ended(&mut self, pending: Pending) -> Taken {
         let before = std::mem::replace(&mut self.transaction, Transaction::None);
         if pending != Pending::Abort && before == Transaction::Failed {

@@ -199,7 +199,6 @@ impl MongoSession {
         Pending::Count
     }
 
-    /// Requests more documents of a cursor.
     pub(super) fn write_more(&mut self, cursor: i64) {
         let collection = std::mem::take(&mut self.collection);
         let message = self.start("", false, |of| {

@@ -75,9 +75,7 @@ enum Pending {
     Find,
     /// One document.
     FindAndModify,
-    /// The count of a pipeline.
     Count,
-    /// A write.
     Write,
     /// The end of a transaction.
     Commit {
@@ -90,14 +88,12 @@ enum Pending {
     Nothing,
 }
 
-/// The state of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transaction {
     /// There is no transaction.
     None,
     /// It has begun, but the server does not know it yet.
     Begun,
-    /// It is open on the server.
     Open,
     /// A command in it has failed, so it must be aborted.
     Failed,

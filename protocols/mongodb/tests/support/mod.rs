@@ -134,7 +134,6 @@ pub fn refused(code: i32, label: Option<&str>) -> DocumentBuf {
     })
 }
 
-/// Documents with these ids.
 pub fn batch(name: &str, ids: std::ops::Range<i64>, cursor: i64) -> DocumentBuf {
     ok(|of| {
         of.document("cursor", |of| {

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_without_a_length_before_them_are_read_too() {
+    fn strings_without_a_length_prefix_are_read() {
         let mut packet = vec![0, 1, 0, 2, 0, 0, 0];
         packet.extend_from_slice(b"Records: 1  Duplicates: 0");
         assert_eq!(done(&packet).unwrap().info, b"Records: 1  Duplicates: 0");

@@ -36,7 +36,6 @@ pub(super) enum Stage {
         /// The number of columns in the rows.
         count: usize,
     },
-    /// Rows are pending.
     Rows {
         /// The number of columns in the rows.
         count: usize,
@@ -67,7 +66,6 @@ impl WireSession {
         self.advance_any(visit)
     }
 
-    /// Handles an answer of any kind.
     #[inline(never)]
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         while self.link.is_up() {
@@ -281,7 +279,6 @@ impl WireSession {
         first.last || self.leave_out_the_rest()
     }
 
-    /// The result of the answered call.
     #[inline]
     fn result(&mut self) -> Result<Answer> {
         if self.failure.is_some() {

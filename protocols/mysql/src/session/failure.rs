@@ -49,7 +49,6 @@ fn with_text(refusal: &Refusal<'_>) -> EngineError {
     WireError::refused(refusal).during("execute")
 }
 
-/// The error for a statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     WireError::refused(refusal).during("execute").followed_by(&in_statement(sql))

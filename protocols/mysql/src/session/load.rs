@@ -114,7 +114,6 @@ impl Rows {
         Ok(Self { columns: columns.len(), limit, way })
     }
 
-    /// Prepares it again on a new connection.
     pub(super) fn prepare_again(
         &mut self,
         connection: &mut Connection,

@@ -9,7 +9,6 @@ use rumba_transport::Channel;
 pub(super) enum Kind {
     /// As a prepared statement, with binary rows.
     Binary,
-    /// As text, with text rows.
     Text,
     /// LOAD DATA, for which the server requests a file.
     Load {

@@ -18,9 +18,7 @@ use crate::connection::{Connection, STATEMENT_CLOSE};
 pub(super) enum Plan {
     /// Prepared on the server.
     Binary(Box<Binary>),
-    /// Sent as text.
     Text(Arc<Template>),
-    /// Rows to load.
     Rows(Box<Rows>),
 }
 

@@ -62,7 +62,7 @@ fn each_statement_of_a_group_has_its_own_answer() {
 /// The first failed statement is the last to be executed: after a deadlock, the rest would run outside the transaction.
 #[test]
 #[needs(MariaDb, Openssl)]
-fn what_stands_behind_a_failure_is_not_carried_out() {
+fn statements_after_a_failed_one_are_not_executed() {
     let server = Server::shared();
     for session in server.sessions(&text()) {
         let (mut session, insert, select) = grouping(session);
@@ -95,7 +95,7 @@ fn what_stands_behind_a_failure_is_not_carried_out() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_group_may_be_longer_than_what_the_way_to_the_server_holds() {
+fn group_may_exceed_the_socket_buffer() {
     let server = Server::shared();
     for session in server.sessions(&text()) {
         let (mut session, insert, select) = grouping(session);

@@ -255,7 +255,7 @@ fn a_greeting_without_an_end_is_refused() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_named_with_the_stage() {
+fn silent_server_is_named_with_the_stage() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("s");
     let _listener = UnixListener::bind(&socket).unwrap();

@@ -53,7 +53,7 @@ fn a_connection_that_is_killed_costs_one_operation() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_session_that_finds_no_server_any_more_says_so() {
+fn session_reports_a_server_that_is_gone() {
     let server = Server::shared();
     let options = options(OnLost::Reconnect);
     server.admin().query("CREATE USER brief@localhost; GRANT ALL ON *.* TO brief@localhost").unwrap();

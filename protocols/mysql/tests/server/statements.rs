@@ -126,7 +126,7 @@ fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
+fn pipeline_error_belongs_to_its_statement_only() {
     let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         let options = SessionOptions { terse_conflicts: true, ..options };
@@ -228,7 +228,7 @@ fn strings_are_escaped_as_the_sessions_sql_mode_wants_it() {
 
 #[test]
 #[needs(MariaDb, Openssl)]
-fn a_table_that_is_altered_is_read_with_its_new_columns() {
+fn altered_table_is_read_with_its_new_columns() {
     let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     session.run("CREATE OR REPLACE TABLE altered (a INT, b INT); INSERT INTO altered VALUES (1, 2)").unwrap();

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_a_message_is_not_waited_for() {
+    fn malformed_message_is_refused_at_once() {
         let whole = answer(|of| of.double("ok", 1.0));
         let length = whole.len();
         let two = [&whole[..], b"?"].concat();

@@ -70,7 +70,6 @@ pub struct Answers {
     pub columns: Vec<Described>,
     /// The fixed result set as text, without and with [`crate::mysql::packet::capability::DEPRECATE_EOF`].
     text: [Template; 2],
-    /// The same in binary.
     binary: [Template; 2],
 }
 

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said_or_gets_the_fixed_rows() {
+    fn unknown_selects_get_fixed_rows_or_an_error() {
         assert_eq!(reply(b"select 1 + 1", &ASKER), Reply::Fixed);
         assert_eq!(reply(b"select ?", &ASKER), Reply::Fixed);
         assert_eq!(reply(b"select @@nonsense", &ASKER), Reply::NoVariable("nonsense".into()));

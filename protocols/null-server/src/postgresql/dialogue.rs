@@ -37,13 +37,11 @@ enum Act {
     Changed(&'static str),
     /// Only this tag.
     Done(&'static str),
-    /// A transaction begins.
     Begin,
     /// A transaction ends.
     End(&'static str),
     /// A request for rows.
     Copy,
-    /// The statement is empty.
     Empty,
 }
 

@@ -49,7 +49,6 @@ impl TestServer {
         said
     }
 
-    /// A client that has logged in.
     pub fn client(&self, capabilities: u32) -> Client {
         let mut client = Client::connect(&self.socket());
         client.log_in(capabilities, b"");
@@ -148,7 +147,6 @@ pub fn is_eof(payload: &[u8]) -> bool {
     payload[0] == 0xFE && payload.len() < 9
 }
 
-/// The status in an OK packet.
 pub fn status(ok: &[u8]) -> u16 {
     u16::from_le_bytes([ok[3], ok[4]])
 }

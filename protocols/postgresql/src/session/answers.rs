@@ -47,7 +47,6 @@ impl PgSession {
         self.advance_any(visit)
     }
 
-    /// Handles an answer of any kind.
     #[inline(never)]
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer>> {
         while self.link.is_up() {
@@ -124,7 +123,6 @@ impl PgSession {
         Ok(Taken::Part)
     }
 
-    /// Handles one message.
     fn take_message(
         &mut self,
         pending: Pending,

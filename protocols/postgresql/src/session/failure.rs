@@ -33,7 +33,6 @@ pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError
     }
 }
 
-/// The error for a statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &[u8]) -> EngineError {
     let error = PgError::refused(refusal).during("execute");

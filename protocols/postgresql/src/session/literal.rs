@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_value_ends_it() {
+    fn every_byte_of_a_value_is_kept() {
         assert_eq!(written(Param::Bytes(b"it's \\ --"), 25), "'it''s \\ --'");
         assert_eq!(written(Param::Bytes(b"'\0"), 17), "'\\x2700'");
         assert_eq!(written(Param::Null, 25), "NULL");

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_a_value_is_escaped_wherever_it_lies() {
+    fn special_bytes_are_escaped_at_every_position() {
         // Tests all bytes at all positions of a word, next to bytes that differ only slightly from special ones.
         for length in [1, 7, 8, 9, 20] {
             for place in 0..length {

@@ -17,9 +17,7 @@ use crate::connection::Connection;
 pub(super) enum Plan {
     /// Prepared on the server.
     Binary(Binary),
-    /// Sent as text.
     Text(Text),
-    /// Rows to load.
     Rows(Rows),
 }
 

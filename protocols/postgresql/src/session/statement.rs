@@ -18,9 +18,7 @@ pub(super) const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 /// The effect of a statement on its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// Begins a transaction.
     Begin,
-    /// Commits the transaction.
     Commit,
     /// Ends the transaction in another way.
     Rollback,
@@ -124,12 +122,9 @@ pub(super) struct Binary {
     pub(super) sql: Box<[u8]>,
     /// The parameter types that the client has declared: the first ones, or all.
     pub(super) declared: Box<[ParamType]>,
-    /// Its number in the session.
     pub(super) number: usize,
-    /// Its name on the server.
     pub(super) name: Box<str>,
     pub(super) control: Control,
-    /// The columns of its rows.
     pub(super) columns: Vec<Column>,
     /// The format of its parameters, if they match the type.
     params: Vec<ParamLayout>,
@@ -279,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_known_for_what_it_does_to_its_transaction() {
+    fn statement_effects_on_the_transaction_are_known() {
         for (sql, control) in [
             ("BEGIN", Control::Begin),
             (" start transaction isolation level serializable", Control::Begin),

@@ -79,7 +79,7 @@ fn numbers_of_any_length_arrive_in_every_parameter_type() {
 
 #[test]
 #[needs(PostgreSql)]
-fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
+fn failed_row_load_leaves_the_session_usable() {
     let server = shared();
     for mut session in sessions(&server) {
         session.run("CREATE TEMPORARY TABLE once (id bigint PRIMARY KEY, s smallint)").unwrap();
@@ -109,7 +109,7 @@ fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
 
 #[test]
 #[needs(PostgreSql)]
-fn a_table_or_column_that_is_not_there_is_named() {
+fn missing_table_or_column_is_named() {
     let server = shared();
     let mut session = session(&server, &SessionOptions::default());
     let error = session.prepare_rows("nowhere", &["id"]).unwrap_err().to_string();

@@ -134,7 +134,6 @@ fn observer_receives_of_tables_before_they_are_created() {
     }
 }
 
-/// Keeps the names of tables, and refuses one.
 fn keeps(tables: &Arc<Mutex<Vec<String>>>) -> TableObserver {
     let tables = tables.clone();
     TableObserver::new(move |name| {

@@ -56,7 +56,6 @@ pub fn sessions(server: &PostgreSql) -> Vec<PgSession> {
     [all(SessionOptions::default()), all(text())].into_iter().flatten().collect()
 }
 
-/// A message of the protocol.
 pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::new();
     let at = frame::start(&mut message, kind);

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 pub struct Figures {
     /// Their sums, in the order of `Counter`.
     pub counters: [u64; COUNTERS],
-    /// The times of each client.
     pub times: Vec<EventTimes>,
     /// Statements that looked for rows and found none.
     pub not_found: u64,
@@ -52,7 +51,6 @@ impl Figures {
     }
 }
 
-/// Running clients.
 pub trait Clients {
     /// Waits until a time, or until every client has ended. A client that fails stops the others.
     fn wait(&mut self, until: Instant) -> Waited;
@@ -88,7 +86,6 @@ pub trait Clients {
 pub struct Ready {
     /// The clients.
     pub made: Made,
-    /// The counters of each client.
     pub counters: Vec<Arc<Counters>>,
     /// The number of events left.
     pub events: Events,

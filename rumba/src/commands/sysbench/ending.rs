@@ -17,7 +17,6 @@ const INTERRUPTED: u8 = 130;
 #[derive(Default)]
 pub struct Interrupt {
     is_received: Arc<AtomicBool>,
-    /// The latest signal.
     signal: Arc<AtomicUsize>,
 }
 

@@ -36,7 +36,6 @@ const IDLE: Duration = Duration::from_secs(1);
 /// How long an agent's clients may take to end once the run is over.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// A request to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "sysbench", rename_all = "kebab-case")]
 enum Request {
@@ -306,7 +305,6 @@ pub fn words_for_agents(argv: &[String], seed: Option<u64>) -> Vec<String> {
 pub struct Part<'a> {
     dialled: &'a Dialled,
     clock: MonotonicClock,
-    /// Its share of the clients.
     pub share: HostShare,
     number: u64,
     /// Why the coordinator was lost, if it was.

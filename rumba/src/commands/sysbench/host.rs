@@ -49,7 +49,6 @@ enum Way {
 }
 
 impl Way {
-    /// A session for a client that has already had `turn` others.
     fn session(&self, client: u32, turn: u32) -> Result<Box<dyn SqlSession>> {
         let session: Box<dyn SqlSession> = match self {
             Way::MySql { targets, options } => {
@@ -93,7 +92,6 @@ pub struct Drivers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     Connection,
-    /// A prepared statement.
     Statement,
 }
 
@@ -114,7 +112,6 @@ impl Drivers {
         }
     }
 
-    /// Adopts the final options.
     pub fn adopt(&self, options: &OptionSet) {
         // They are set once, here.
         let _ = self.options.set(options.for_rumba());
@@ -163,7 +160,6 @@ impl Drivers {
         self.lacks_connection.load(Relaxed).then_some(Lack::Connection)
     }
 
-    /// Prints a client's error, with more about it.
     pub fn client_failed(&self, error: &EngineError, more: &str) -> Ended {
         if let Some(failure) = rumba_workload_sysbench::built_in_tests::Failure::of_client(error) {
             return self.failed(&failure);
@@ -193,7 +189,6 @@ impl Drivers {
         self.end_failure.get().map(String::as_str)
     }
 
-    /// Prints the error of a built-in test.
     pub fn failed(&self, failure: &rumba_workload_sysbench::built_in_tests::Failure) -> Ended {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         failure.lines().for_each(|(rank, words)| print(&log.line(rank, words)));

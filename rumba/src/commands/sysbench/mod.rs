@@ -59,7 +59,6 @@ impl Ended {
         Self { code: 128 + signal as u8, signal: Some(signal), words: words.into() }
     }
 
-    /// Prints a refusal.
     fn refused(refusal: &Refusal) -> Self {
         match refusal.stream() {
             Stream::Out => print(&format!("{refusal}\n")),
@@ -270,7 +269,6 @@ fn request_built_in(
     }
 }
 
-/// The content of standard input.
 fn standard_input() -> Vec<u8> {
     let mut text = Vec::new();
     // An unreadable standard input is not a script, and is reported as such.

@@ -31,7 +31,6 @@ impl Record {
         Ok(Self { document: Document::new(test, options), file })
     }
 
-    /// Adds the printed message of a failure.
     pub fn add_failure(&mut self, words: &str) {
         self.document.add_failure(words.strip_prefix("FATAL: ").unwrap_or(words));
     }

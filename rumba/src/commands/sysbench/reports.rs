@@ -21,7 +21,6 @@ pub struct Since {
     pub span: SpanCounts,
 }
 
-/// The kind of report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An interval. sysbench does not include single threads in it, nor their shortest and longest events.

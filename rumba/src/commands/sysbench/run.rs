@@ -33,7 +33,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time that clients get to end after an interrupt.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The location of a run's clients.
 #[derive(Clone, Copy)]
 pub enum ClientLocation<'a> {
     /// They are in this process.
@@ -124,7 +123,6 @@ impl Prepared {
     }
 }
 
-/// Prepares the events on the hosts of `--fleet`.
 fn gather(test: &Test<'_>, settings: &Settings, fleet: &FleetAddress, argv: &[String]) -> Result<Hosts, Ended> {
     let drivers = test.drivers();
     test.init()?;
@@ -222,7 +220,6 @@ enum Due {
     Limit,
 }
 
-/// How the clients ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     ByThemselves,

@@ -29,7 +29,6 @@ use super::{Ended, standard_input};
 /// The interpreter, as banners name it.
 pub const LUA: &str = "LuaJIT 2.1";
 
-/// A loaded script.
 pub struct Script {
     /// The clients' shared setup.
     pub setup: Arc<Setup>,
@@ -79,7 +78,6 @@ impl Script {
         options::takes(&self.main, given)
     }
 
-    /// The options that it declares.
     pub fn options<'o>(&self, options: &'o OptionSet) -> Vec<&'o OptionInfo> {
         let declared = self.main.declared().unwrap_or_default();
         declared.iter().filter_map(|own| options.info(&own.name)).collect()
@@ -91,7 +89,6 @@ impl Script {
         self.declares || self.main.declared().is_ok_and(|declared| declared.is_empty())
     }
 
-    /// Adopts the final options.
     pub fn adopt(mut self, options: &OptionSet) -> Result<Self, Ended> {
         self.drivers.adopt(options);
         self.setup = Arc::new(Setup { options: values(options)?, ..Setup::clone(&self.setup) });
@@ -101,7 +98,6 @@ impl Script {
         Ok(self)
     }
 
-    /// Prints a warning.
     pub fn warn(&self, words: &str) {
         self.drivers.log(Rank::Warning, words);
     }
@@ -123,7 +119,6 @@ impl Script {
         self.main.has(function)
     }
 
-    /// Calls a function of the script.
     pub fn call(&self, function: Function) -> Result<(), Ended> {
         self.main.call(function).map_err(|error| Ended::script(&error))
     }
@@ -163,7 +158,6 @@ impl Script {
     }
 }
 
-/// A host's share of the events.
 fn share_of(events: u64, HostShare { host, hosts }: HostShare) -> u64 {
     events.saturating_sub(host.into()).div_ceil(hosts.into())
 }

@@ -38,7 +38,6 @@ pub enum Test<'a> {
 }
 
 impl Test<'_> {
-    /// The name in reports.
     pub fn name(&self) -> &str {
         match self {
             Test::Script(script) => script.setup.script.name(),
@@ -145,7 +144,6 @@ impl Test<'_> {
         }
     }
 
-    /// The closing report.
     pub fn cumulative(&self, snapshot: &Snapshot, closing: Closing) -> String {
         match self {
             Test::Script(_) => report::cumulative(snapshot, closing),

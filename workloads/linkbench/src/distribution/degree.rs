@@ -28,7 +28,6 @@ fn points(table: &str) -> impl Iterator<Item = (u32, f64)> {
     })
 }
 
-/// The largest degree of a table.
 pub fn largest(table: &str) -> u64 {
     points(table).last().map_or(0, |(links, _)| u64::from(links))
 }
@@ -55,7 +54,6 @@ impl Degrees {
         Self { from_rank, degree, n }
     }
 
-    /// The degree of a rank.
     #[inline]
     pub fn of(&self, rank: u64) -> u64 {
         for step in 0..LINEAR.min(self.from_rank.len()) {

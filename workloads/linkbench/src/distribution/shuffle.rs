@@ -25,7 +25,6 @@ impl Shuffle {
         Self { n, mask, shift: bits.div_ceil(2), keys, inverses: keys.map(inverse) }
     }
 
-    /// The id of a rank.
     #[inline]
     pub fn id(&self, rank: u64) -> u64 {
         let mut x = rank;
@@ -40,7 +39,6 @@ impl Shuffle {
         }
     }
 
-    /// The rank of an id.
     #[inline]
     pub fn rank(&self, id: u64) -> u64 {
         let mut x = id;

@@ -33,7 +33,6 @@ impl Access {
         }
     }
 
-    /// The next id.
     #[inline]
     pub fn id(&self, random: &mut Random) -> u64 {
         self.first + self.shuffle.id(self.rank(random))

@@ -178,7 +178,7 @@ impl World {
 }
 
 #[test]
-fn each_kind_of_write_that_is_gone_is_lost() {
+fn missing_writes_of_each_kind_are_lost() {
     let cases: [(&str, u64, Damage); 8] = [
         ("link 1 to 2 of type 123456789 was written, it is not there", 1, |graph| drop(graph.links.remove(&key(2)))),
         ("link 1 to 3 of type 123456789 was written, something else is there", 1, |graph| {
@@ -239,7 +239,7 @@ fn a_number_that_is_used_again_is_counted_once() {
 }
 
 #[test]
-fn what_was_in_doubt_may_be_there_and_may_not() {
+fn doubtful_writes_may_be_present_or_absent() {
     for (trouble, links) in [(Trouble::CutOff, 1), (Trouble::CutOffBefore, 0), (Trouble::Conflict, 0)] {
         let world = World::worked();
         let mut clients = [1, 2, 3, 4, 5].map(|number| world.client(number, Some(trouble)));

@@ -121,7 +121,7 @@ fn the_mix_is_the_published_one() {
 }
 
 #[test]
-fn history_goes_on_below_the_oldest_link_that_was_shown() {
+fn history_continues_below_the_oldest_shown_link() {
     let mut client = client(&[("list_limit", "3"), ("getlinklist_history", "30")], 0);
     for _ in 0..20_000 {
         client.draw();

@@ -128,7 +128,6 @@ impl SqlGraph {
         self.statements.change(Sql::AddToCount, &values).await.map(drop)
     }
 
-    /// Changes a count that must be there.
     async fn change_count(&mut self, key: LinkKey, change: i64, time: u64) -> Result<()> {
         let values = [int(key.id1), int(key.link_type), Param::Int(change), int(time)];
         if self.statements.change(Sql::ChangeCount, &values).await?.matched > 0 {

@@ -38,7 +38,6 @@ impl SqlLoader {
         })
     }
 
-    /// The insert statement for a staged row's table.
     fn rows(&self, row: &Staged<'_>) -> Statement {
         match row {
             Staged::Node(_) => self.nodes,

@@ -6,7 +6,6 @@ use rumba_workload_kit::Transactions;
 
 use crate::sql_text::{self, REORDERED_MOST, Sql, Text};
 
-/// A session and its statements.
 pub struct Statements {
     pub transactions: Transactions,
     pub text: &'static Text,

@@ -32,7 +32,6 @@ pub enum Sql {
     HideLink,
     /// Adds `change` to a count, or inserts a missing one as `base`.
     AddToCount,
-    /// Adds `change` to a count that is there.
     ChangeCount,
     /// Takes one from a count but never below 0, as the delete of 2011 does.
     TakeFromCount,
@@ -73,13 +72,9 @@ const MIX: &[Sql] = &[
 
 /// The columns of a link in the order in which statements take and give them.
 pub const LINK: [&str; 7] = ["id1", "id2", "link_type", "visibility", "version", "time", "data"];
-/// The columns of a node.
 pub const NODE: [&str; 5] = ["id", "type", "version", "time", "data"];
-/// The columns of a count.
 pub const LINK_COUNT: [&str; 5] = ["id", "link_type", "count", "time", "version"];
-/// The columns of a link, in SQL.
 const LINK_COLUMNS: &str = "id1, id2, link_type, visibility, version, time, data";
-/// The columns of a node, in SQL.
 const NODE_COLUMNS: &str = "id, type, version, time, data";
 /// The columns of a count that a scan reads, in SQL.
 const COUNT_COLUMNS: &str = "id, link_type, count, time, version";
@@ -191,7 +186,6 @@ impl Text {
         Self { schema, index, before_scans: &[], multigets, statements }
     }
 
-    /// A statement with its parameters' places.
     pub fn statement(&self, sql: Sql) -> &Places {
         &self.statements[sql as usize]
     }
@@ -286,7 +280,7 @@ mod tests {
 
     /// Guards against a late error: a dialect without statements was once noticed only after the server had started.
     #[test]
-    fn every_dialect_that_is_said_to_be_served_has_statements() {
+    fn every_served_dialect_has_statements() {
         for family in rumba_workload_kit::FAMILIES {
             if let rumba_engine_api::engine::Family::Sql(dialect) = family {
                 assert!(text(*dialect).is_ok(), "{dialect}");
@@ -295,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_the_index_is_read_from_the_index() {
+    fn index_scans_name_the_index() {
         for (text, named) in [(sqlite::text(), "INDEXED BY id1_type"), (mysql::text(), "FORCE INDEX (id1_type)")] {
             let scan = &text.statement(Sql::ScanIndex).sql;
             assert!(scan.contains(named), "{scan}");

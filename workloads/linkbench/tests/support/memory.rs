@@ -17,7 +17,6 @@ pub struct Store {
     sessions: usize,
 }
 
-/// A store and the sessions to it.
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Store>>);
 

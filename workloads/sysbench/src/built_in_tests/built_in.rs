@@ -206,7 +206,7 @@ mod tests {
     use crate::cli::report::Layout;
 
     #[test]
-    fn events_that_are_not_counted_are_none_of_the_limit() {
+    fn uncounted_events_do_not_use_the_limit() {
         let started = test("cpu", &[("events", "3"), ("cpu-max-prime", "10")]).start().unwrap();
         started.events().count(false);
         assert_eq!(events(&run(&started, 1, 7).unwrap()), [7]);

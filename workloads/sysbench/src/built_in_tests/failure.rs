@@ -16,7 +16,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A fatal error.
     pub(crate) fn fatal(words: impl Into<String>) -> Self {
         Self { lines: vec![(Rank::Fatal, words.into())] }
     }

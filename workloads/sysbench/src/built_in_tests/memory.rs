@@ -11,7 +11,6 @@ use crate::built_in_tests::failure::Failure;
 use crate::built_in_tests::pages::Pages;
 use crate::built_in_tests::task::Task;
 
-/// The blocks of all threads.
 pub(crate) struct Blocks {
     requested: MemorySettings,
     /// One, or one for each thread.
@@ -34,7 +33,6 @@ impl Blocks {
         Ok(Self { requested: *requested, blocks, threads })
     }
 
-    /// The task of one thread.
     pub(crate) fn task(&self, thread: u32, random: Random) -> Memory {
         let words = self.requested.block_bytes / size_of::<usize>() as u64;
         Memory {
@@ -194,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_writes() {
+    fn other_causes_write_nothing() {
         for operation in [MemoryOperation::Read, MemoryOperation::None] {
             for is_random in [false, true] {
                 let blocks = Blocks::new(&requested(operation, MemoryScope::Global, is_random), 1).unwrap();
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_there_is_refused_in_sysbenchs_words() {
+    fn unavailable_memory_is_refused_with_sysbenchs_message() {
         let requested =
             MemorySettings { block_bytes: 1 << 62, ..requested(MemoryOperation::Read, MemoryScope::Local, false) };
         let words = Blocks::new(&requested, 1).err().unwrap().to_string();

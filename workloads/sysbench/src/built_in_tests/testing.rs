@@ -40,13 +40,11 @@ impl Given {
     }
 }
 
-/// A test that is run.
 pub(crate) fn test(name: &str, given: &[(&str, &str)]) -> BuiltInTest {
     let Given { options, settings } = Given::of(name, given);
     BuiltInTest::of(name, Purpose::Run, &options, &settings).unwrap()
 }
 
-/// Settings of `fileio`.
 pub(crate) fn files(given: &[(&str, &str)]) -> FileSettings {
     FileSettings::read(&Given::of("fileio", given).options, false).unwrap()
 }
@@ -78,7 +76,6 @@ pub(crate) fn allocations(started: &Started, events: u64) -> u64 {
     rumba_testkit::allocations::during(|| block_on(client.run(&mut Turns::of(events as usize))).unwrap())
 }
 
-/// How many events each ran.
 pub(crate) fn events(clients: &[Arc<Counters>]) -> Vec<u64> {
     clients.iter().map(|client| client.times().events).collect()
 }

@@ -24,7 +24,6 @@ impl Locks {
     }
 }
 
-/// One thread.
 pub(crate) struct Threads(pub(crate) Arc<Locks>);
 
 impl Task for Threads {

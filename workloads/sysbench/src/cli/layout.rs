@@ -10,7 +10,6 @@ use crate::cli::report::Layout;
 
 /// The environment variable that names a layout.
 pub const VARIABLE: &str = "SYSBENCH_REPORT_LAYOUT";
-/// The option that names a layout.
 const OPTION: &str = "report-layout";
 /// The program's name as sysbench; a link may add a layout, as in `sysbench-1.1`.
 const SYSBENCH: &str = "sysbench";

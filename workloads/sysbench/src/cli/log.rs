@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matters_less_is_not_said() {
+    fn lines_below_the_verbosity_are_not_printed() {
         let mut log = Log::new(Rank::Warning);
         assert_eq!(log.line(Rank::Notice, "done"), "");
         assert_eq!(log.report("Throughput:\n"), "");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_is_counted() {
+    fn repeated_lines_are_counted() {
         let mut log = Log::new(Rank::Debug);
         assert_eq!(log.line(Rank::Alert, "lost"), "ALERT: lost\n");
         assert_eq!(log.line(Rank::Alert, "lost"), "");

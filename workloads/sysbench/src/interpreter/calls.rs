@@ -14,7 +14,6 @@ use crate::declared;
 use crate::failure::{Function, ScriptError};
 use crate::fiber::Waits;
 
-/// A call and its result.
 struct FunctionCall<'a> {
     /// The names on the path to the function, starting from the globals.
     path: &'a [&'a str],
@@ -62,7 +61,6 @@ impl Interpreter {
         }
     }
 
-    /// Loads a script by the name of its module.
     pub(super) fn require(&self, name: &str) -> Result<(), ScriptError> {
         match self.fetch(&["require"], Argument::Text(name)) {
             Ok(_) => Ok(()),
@@ -183,7 +181,6 @@ unsafe extern "C-unwind" fn seek(state: *mut lua_State) -> c_int {
     0
 }
 
-/// Pushes a text, which is copied.
 unsafe fn push(state: *mut lua_State, text: &str) {
     // SAFETY: as the caller guarantees for the state.
     unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };

@@ -37,13 +37,11 @@ const UNCOUNTED: &str = "uncounted";
 /// The name in [`State`] of the flag for a script that declares its logical bytes.
 const DECLARED: &str = "declared";
 
-/// A script with its options.
 pub(super) struct ScriptBound {
     requested: ValidatedScript,
     access: Access,
     /// The counters of this process's loaders.
     loaders: Mutex<Vec<Arc<Counters>>>,
-    /// The counters of the mix's clients.
     clients: Mutex<Vec<Arc<Counters>>>,
     /// The bytes from another process, and whether it has written rows without counting their bytes.
     bytes_before: AtomicU64,

@@ -116,7 +116,6 @@ pub(super) fn said_by(key: &str, info: &OptionInfo) -> Option<&'static str> {
     })
 }
 
-/// A script that was loaded to find its options.
 struct ScriptOptions {
     script: String,
     set: OptionSet,

@@ -26,7 +26,6 @@ impl Sessions {
         Self { driver: 0, ignored: None, has_key_values: false, waiting: Mutex::default() }
     }
 
-    /// For a script over keys and values.
     pub(super) fn of_key_values() -> Self {
         Self { has_key_values: true, ..Self::none() }
     }

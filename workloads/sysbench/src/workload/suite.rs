@@ -51,7 +51,6 @@ pub(super) fn tests(settings: &Settings) -> Result<Vec<Test>, SettingError> {
     }
 }
 
-/// All tests that a script declares.
 fn all_of(settings: &Settings, script: &str) -> Result<Vec<Test>, SettingError> {
     let Some((option, names)) = suite_of(script)? else { return Err(without_tests(script)) };
     Ok(names.iter().map(|name| test(settings, name, script, &format!("--{option}={name}"))).collect())
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_say_which_tests_they_are_made_of() {
+    fn scripts_declare_their_tests() {
         let tests = requested(&[("suite", "micro")]).unwrap();
         assert!(tests.len() >= 40, "{}", tests.len());
         assert_eq!(tests[0].settings.text("options"), Some(format!("--micro_test={}", tests[0].name).as_str()));

@@ -28,7 +28,6 @@ pub(super) struct ValidatedScript {
     line: CommandLine,
     pub(super) options: OptionSet,
     general: General,
-    /// The value of `data`.
     data_bytes: Option<u64>,
     /// The digest of a user's script, because files may change while their names stay; `None` for a bundled script.
     pub(super) text: Option<String>,
@@ -176,7 +175,6 @@ pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, Se
     loaded(script, &OptionSet::general())?.suite().map_err(unread)
 }
 
-/// A script that was loaded to find what it declares.
 pub(super) fn loaded(script: &str, set: &OptionSet) -> Result<Interpreter, SettingError> {
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
     let setup = shared(&line, set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
@@ -199,7 +197,6 @@ pub(super) struct Tables {
     pub(super) tables: u64,
     /// The number of rows in each table.
     pub(super) rows: u64,
-    /// There is an index on k.
     pub(super) has_k_index: bool,
     /// The server gives rows their id.
     pub(super) is_numbered: bool,
@@ -398,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_experiment_says_is_refused_with_where_it_says_it() {
+    fn options_that_the_experiment_sets_are_refused() {
         assert!(error(&[("options", "--threads=4")]).contains("use run.clients"));
         assert!(error(&[("options", "--time=4")]).contains("run.loop"));
         assert!(error(&[("options", "--mysql-host=db")]).contains("the engine's own settings"));
@@ -409,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_is_not_there_is_refused_with_those_that_are() {
+    fn missing_script_is_refused_with_the_available_ones() {
         assert!(error(&[("script", "oltp_readwrite")]).contains("did you mean `oltp_read_write`?"));
         assert!(error(&[("script", "nothing/of/the/kind.lua")]).contains("bulk_insert, micro, oltp_delete"));
         assert!(error(&[("script", "oltp_common")]).contains("event"));

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_events_may_leave_is_what_they_do() {
+    fn allowed_sums_follow_from_the_events() {
         let lost = Sums { rows: 9, k: 0, last_id: 10, first_id: 1 };
         assert!(!Change::of("oltp_write_only", true).allows(lost, 10));
         // The delete is committed even if the insert after it is refused.

@@ -11,20 +11,15 @@ use crate::tables::{NONE, Table, column};
 /// The known facts of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Its customer.
     pub customer: u32,
-    /// How many lines it says it has.
     pub lines: u32,
     /// Its carrier; 0 before it is delivered.
     pub carrier: u32,
 }
 
-/// A line of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The item.
     pub item: u32,
-    /// How many.
     pub quantity: u32,
     /// The sum of their amounts, in cents.
     pub cents: i64,
@@ -95,7 +90,6 @@ pub trait Inspect {
     /// Sets prices: items with their cents.
     fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<()>;
 
-    /// All rows of a table.
     fn content(&mut self, table: Table) -> Result<Vec<Row>>;
 
     fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<()>;

@@ -32,7 +32,6 @@ pub enum How {
 }
 
 impl How {
-    /// One word for a table.
     pub fn word(self) -> &'static str {
         match self {
             How::WentOn => "apart",
@@ -55,7 +54,6 @@ impl How {
 /// The point at which the first transaction pauses, its action there, and its end.
 #[derive(Clone, Copy)]
 pub struct Stand {
-    /// The point.
     pub at: Point,
     /// The action after the pause.
     pub then: Word,

@@ -19,7 +19,6 @@ use crate::tables::Table;
 
 type Space = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// How a store is careless.
 #[derive(Clone, Copy, PartialEq)]
 enum Careless {
     /// A transaction's writes are visible at once, and no write is ever undone.
@@ -180,13 +179,13 @@ fn broken(how: Careless) -> Vec<String> {
 }
 
 #[test]
-fn a_store_that_undoes_nothing_is_found_out() {
+fn store_without_rollback_is_detected() {
     // A rolled-back order is visible and keeps its number, and so do deliveries and payments.
     assert_eq!(broken(Careless::AtOnce), ["a2", "i1", "i2", "i4", "i6"]);
 }
 
 #[test]
-fn a_store_that_loses_updates_is_found_out() {
+fn store_that_loses_updates_is_detected() {
     assert_eq!(broken(Careless::LastWins), ["i3", "i5"]);
 }
 
@@ -194,7 +193,7 @@ fn a_store_that_loses_updates_is_found_out() {
 /// rows of rolled-back transactions.
 /// If the second of two orders writes the same rows, the other test shows the remains of the first.
 #[test]
-fn a_store_that_forgets_to_undo_writes_to_a_table_is_found_out() {
+fn store_that_does_not_roll_back_a_table_is_detected() {
     let by_customer = Table::ALL.len() + 1;
     let forgotten: [(SpaceId, &[&str]); 9] = [
         (Table::Item as SpaceId, &[]),
@@ -225,7 +224,7 @@ fn recorded(before: &TpcCBound, sessions: &(impl Fn() -> Result<Session> + Sync)
 }
 
 #[test]
-fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
+fn acknowledged_entries_are_found_and_missing_ones_counted() {
     let (before, sessions) = loaded(Careless::LastWins);
     let entries = recorded(&before, &sessions);
     assert!(entries.acknowledged.len() > 200, "{}", entries.acknowledged.len());

@@ -22,7 +22,6 @@ pub struct KvInspector {
 }
 
 impl KvInspector {
-    /// Wraps a session, for a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet) -> Self {
         Self { session: CountedKv::new(session), set, row: Vec::new() }
     }

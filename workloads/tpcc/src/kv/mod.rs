@@ -106,7 +106,6 @@ fn name_prefix(warehouse: u32, district: u32, last: &[u8]) -> [u8; 8 + NAME_BYTE
     key
 }
 
-/// The key of a customer's name.
 fn name_key(place: [u32; 3], last: &[u8], first: &[u8]) -> [u8; 12 + 2 * NAME_BYTES] {
     let mut key = [0; 12 + 2 * NAME_BYTES];
     let [warehouse, district, customer] = place;

@@ -26,7 +26,6 @@ pub struct Layout {
 
 static LAYOUTS: LazyLock<[Layout; Table::ALL.len()]> = LazyLock::new(|| Table::ALL.map(Layout::of));
 
-/// A table's layout.
 pub fn layout(table: Table) -> &'static Layout {
     &LAYOUTS[table as usize]
 }
@@ -95,7 +94,6 @@ impl Layout {
         value.get(8 * nth..8 * nth + 8).and_then(|bytes| bytes.try_into().ok()).map_or(NONE, i64::from_le_bytes)
     }
 
-    /// Sets a column that is a number.
     pub fn set(&self, value: &mut [u8], column: usize, number: i64) {
         if let ColumnLocation::Number(nth) = self.places[column]
             && let Some(place) = value.get_mut(8 * nth..8 * nth + 8)
@@ -104,20 +102,17 @@ impl Layout {
         }
     }
 
-    /// Adds to a column that is a number.
     pub fn add(&self, value: &mut [u8], column: usize, number: i64) {
         let before = self.number(value, column);
         self.set(value, column, before + number);
     }
 
-    /// A column that is text.
     pub fn text<'v>(&self, value: &'v [u8], column: usize) -> &'v [u8] {
         let ColumnLocation::Text(nth) = self.places[column] else { return &[] };
         let (from, to) = self.span(value, nth);
         value.get(from..to).unwrap_or_default()
     }
 
-    /// Sets the last text of a row.
     pub fn set_last_text(&self, value: &mut Vec<u8>, text: &[u8]) {
         let Some(last) = self.texts.checked_sub(1) else { return };
         let (from, _) = self.span(value, last);
@@ -143,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_is_none_and_a_key_alone_has_a_value() {
+    fn sources_and_keys_without_a_source_are_read() {
         let mut value = Vec::new();
         layout(Table::NewOrder).put(&[Param::Int(1), Param::Int(2), Param::Int(3)], &mut value);
         assert_eq!(value, NOTHING);

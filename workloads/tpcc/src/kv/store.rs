@@ -47,7 +47,6 @@ struct Lines {
 }
 
 impl KvStore {
-    /// The adapter for the client with this number, on a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet, client: u32) -> Self {
         Self {
             session: CountedKv::new(session),
@@ -83,7 +82,6 @@ impl KvStore {
         if is_there { Ok(()) } else { Err(missing(what)) }
     }
 
-    /// Writes `row`.
     fn write(&mut self, table: Table, key: &[u8]) -> Result<()> {
         self.session.put(self.set.table(table), key, &self.row)
     }

@@ -15,7 +15,6 @@ struct Filled {
     rows: Vec<Row>,
 }
 
-/// The rows of a table in these chunks.
 fn filled(table: Table, chunks: impl IntoIterator<Item = Chunk>) -> Filled {
     let config = Config { scale: SCALE, sets: 1, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
     let (mut stage, mut rows) = (Stage::default(), Vec::new());
@@ -189,7 +188,6 @@ fn customers_and_their_history_are_as_specified() {
     history.lengths("h_data", 12, 24);
 }
 
-/// The orders of a district.
 fn orders() -> impl Iterator<Item = Chunk> {
     (1..=CUSTOMERS).step_by(ORDERS as usize).map(|first| Chunk::Orders(3, 4, first))
 }

@@ -61,7 +61,6 @@ type Shared = Arc<Mutex<Database>>;
 struct Requesting {
     database: Shared,
     dialect: Dialect,
-    /// The requested index.
     index: String,
 }
 
@@ -144,7 +143,7 @@ fn conflicting_index_is_retried_by_its_own_loader() {
 }
 
 #[test]
-fn an_index_that_is_refused_ends_the_load_at_once_and_is_named() {
+fn refused_index_ends_the_load_and_is_named() {
     let refused = EngineError::refused("execute", ErrorCode::of_server(1071, *b"42000"), "the key is too long");
     let database = Arc::new(Mutex::new(Database { refusal: Some(refused), ..Database::default() }));
     let [mut loader] = loaders(&database, Dialect::PostgreSql, 1);

@@ -132,7 +132,6 @@ struct Customer {
     delivered: i64,
 }
 
-/// All of it.
 pub(super) struct ConsistencyChecker {
     scale: Scale,
     rows: [i64; Table::ALL.len()],
@@ -426,7 +425,6 @@ fn customer_place(scale: &Scale, at: usize) -> RowKey {
     [at / per / districts + 1, at / per % districts + 1, at % per + 1].map(|part| part as u32)
 }
 
-/// Describes an order's key.
 fn reported([warehouse, district, order]: RowKey) -> String {
     format!("warehouse {warehouse}, district {district}, order {order}")
 }

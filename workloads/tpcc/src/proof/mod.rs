@@ -80,7 +80,6 @@ pub fn verify(rows: &mut dyn Rows, scale: &Scale, sums: impl Iterator<Item = (Da
 
 /// The facts for conditions on numbers of rows.
 struct Found {
-    /// Rows of each table.
     rows: [i64; Table::ALL.len()],
     /// The amount that all warehouses have received, in cents.
     warehouse_cents: i64,
@@ -91,7 +90,6 @@ struct Found {
 }
 
 impl Found {
-    /// Rows of a table.
     fn of(&self, table: Table) -> i64 {
         self.rows[table as usize]
     }
@@ -209,7 +207,6 @@ fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     check("every new order that was acknowledged is there".to_owned(), numbers)
 }
 
-/// The number of payments and their sum.
 fn payments(scale: &Scale, sums: &Sums, found: &Found) -> Check {
     let loaded = scale.all_customers() as i64;
     let from = loaded + sums.payments;

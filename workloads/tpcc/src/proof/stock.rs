@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 
 use rumba_engine_api::check::Check;
 
-/// The name of the condition.
 const NAME: &str = "tpcc_stock: a row of stock has counted the lines that took from it, and no other";
 
 /// The range of the quantity in a row. It is 10 to 100 at the start, and later at least ten, or it is refilled by 91
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_counted_its_lines_and_a_row_without_any_nothing() {
+    fn stock_row_counts_its_lines_and_an_unused_row_none() {
         let mut stock = taken();
         stock.row([1, 7], 50, [17, 3, 1]);
         // The same item of another warehouse is another row.
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_that_is_wrong_is_one() {
+    fn each_wrong_row_counts_once() {
         let (low, high) = ((9, [17, 3, 1]), (101, [17, 3, 1]));
         for (left, counted) in [(50, [16, 3, 1]), (50, [17, 2, 1]), (50, [17, 3, 0]), low, high] {
             let mut stock = taken();

@@ -58,7 +58,6 @@ impl Restocked {
     }
 }
 
-/// The values of an order's lines.
 pub(super) struct Values<'a>([Param<'a>; 9 * MOST_LINES]);
 
 impl Values<'_> {
@@ -90,7 +89,6 @@ impl<'a> Bought<'a> {
         })
     }
 
-    /// A row of the items.
     pub fn read_item(&mut self, row: &dyn Row) {
         let price = match money(self.dialect, row, 1, "i_price") {
             Ok(price) => price,
@@ -107,7 +105,6 @@ impl<'a> Bought<'a> {
         }
     }
 
-    /// A row of the stock.
     pub fn read_stock(&mut self, row: &dyn Row) {
         let place = (row.int(0), row.int(1));
         for (line, stock) in self.order.lines().iter().zip(&mut self.stock) {
@@ -182,7 +179,6 @@ impl<'a> Bought<'a> {
         stock
     }
 
-    /// The values to write for the lines of the order with this key.
     pub fn lines(&self, key: [Param<'static>; 3], taken: &Taken) -> Values<'_> {
         let mut values = [Param::Null; 9 * MOST_LINES];
         for (nth, (line, row)) in self.order.lines().iter().zip(values.chunks_mut(9)).enumerate() {

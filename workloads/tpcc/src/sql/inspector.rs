@@ -28,7 +28,6 @@ fn of_order(prefix: &str, [warehouse, district, order]: [u32; 3]) -> String {
 }
 
 impl SqlInspector {
-    /// Wraps a session, for a data set.
     pub fn new(session: Box<dyn SqlSession>, set: DataSet) -> Self {
         Self { looks: SqlRowReader::new(session), set }
     }

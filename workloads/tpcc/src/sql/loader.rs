@@ -10,7 +10,6 @@ use crate::data_set::DataSet;
 use crate::stage::Stage;
 use crate::tables::Table;
 
-/// Creates the tables of all data sets.
 pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<()> {
     let (dialect, options) = (session.dialect(), session.table_options().to_owned());
     let mut all = DataSet::all(sets).flat_map(|set| Table::ALL.map(|table| create(table, set, dialect, &options)));

@@ -16,7 +16,6 @@ pub struct SqlRowReader {
 }
 
 impl SqlRowReader {
-    /// Wraps a session.
     pub fn new(session: Box<dyn SqlSession>) -> Self {
         Self { dialect: session.dialect(), session }
     }

@@ -108,7 +108,6 @@ impl Several {
         }
     }
 
-    /// Its text over a data set, in a dialect.
     pub fn of(self, set: DataSet, dialect: Dialect) -> String {
         in_dialect(&self.text(dialect), set, dialect)
     }

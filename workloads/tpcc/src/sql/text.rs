@@ -139,7 +139,6 @@ impl Sql {
         }
     }
 
-    /// Its text over a data set, in a dialect.
     pub fn of(self, set: DataSet, dialect: Dialect) -> String {
         in_dialect(self.text(), set, dialect)
     }
@@ -152,19 +151,16 @@ pub fn stock_of(district: u32, set: DataSet, dialect: Dialect) -> String {
     in_dialect(&text, set, dialect)
 }
 
-/// A text over a data set, with the dialect's locks and parameters.
 pub fn in_dialect(text: &str, set: DataSet, dialect: Dialect) -> String {
     // SQLite's transactions lock the whole database.
     let lock = if dialect == Dialect::Sqlite { "" } else { " FOR UPDATE" };
     marked(&set.sql(text).replace("{lock}", lock), dialect)
 }
 
-/// A table's columns.
 pub fn columns(table: Table) -> Vec<&'static str> {
     table.columns().iter().map(|(name, _)| *name).collect()
 }
 
-/// The statement that creates a table.
 pub fn create(table: Table, set: DataSet, dialect: Dialect, options: &str) -> String {
     let of_type = |kind: &Type| match (kind, dialect) {
         (Type::Key, _) => "INTEGER NOT NULL".to_owned(),

@@ -105,7 +105,6 @@ impl<'a> Waiting<'a> {
         Ok(payments)
     }
 
-    /// The delivered orders.
     pub fn delivered(&self) -> Delivered {
         let mut delivered = Delivered::default();
         self.orders[..self.count].iter().for_each(|&(district, order)| delivered.put(district, order));

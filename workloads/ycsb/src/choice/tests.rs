@@ -107,7 +107,7 @@ fn zipfian_requests_reach_new_records_but_no_missing_ones() {
 }
 
 #[test]
-fn latest_requests_follow_the_age_of_what_is_there() {
+fn latest_requests_follow_the_age_of_records() {
     let counts = counts(&mut choice(&of("latest", 10_000), 40));
     assert_eq!(counts.keys().next_back(), Some(&10_039));
     let sum = zeta(10_040);
@@ -155,7 +155,7 @@ fn exponential_requests_have_their_percentile_among_the_newest() {
 }
 
 #[test]
-fn scans_are_as_long_as_they_may_be_all_alike_or_mostly_short() {
+fn scan_lengths_are_uniform_or_mostly_short() {
     let lengths = |distribution: &str| {
         let choice = choice(
             &[

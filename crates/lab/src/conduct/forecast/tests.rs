@@ -57,7 +57,7 @@ fn forecast_expects_the_last_trial_time_of_the_same_engine() {
 }
 
 #[test]
-fn a_load_says_by_its_rate_when_it_ends_and_a_loop_by_the_clock() {
+fn load_forecasts_its_end_by_rate_and_a_loop_by_time() {
     let plans = plans(&["a"]);
     let start = Instant::now();
     let at = |seconds| start + Duration::from_secs(seconds);
@@ -87,7 +87,7 @@ fn adaptive_warmup_time_is_unknown_until_one_has_ended() {
 }
 
 #[test]
-fn words_say_how_long_and_until_when() {
+fn progress_shows_duration_and_end() {
     let now = "2026-03-04T16:30:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(jiff::tz::TimeZone::UTC);
     let words = |seconds, is_whole| TimeLeft { seconds, is_whole }.words(&now);
     assert_eq!(words(0.2, true), "");

@@ -14,7 +14,6 @@ const MOST: usize = 4000;
 pub struct Folded {
     /// The number of samples of each stack.
     pub stacks: BTreeMap<String, u64>,
-    /// The number of all samples.
     pub samples: u64,
     /// The number of samples with a function that has no name, by the file of the function.
     pub unnamed: BTreeMap<String, u64>,
@@ -148,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_no_text_is_read_as_far_as_it_goes() {
+    fn truncated_or_binary_profile_is_read_partially() {
         let folded = fold(&b"\t 1 lost\n\nworker\n\t 2 f\xff\n"[..]).unwrap();
         assert_eq!(text(&folded.stacks), "worker;f\u{fffd} 1\n");
     }
 
     #[test]
-    fn of_too_many_stacks_the_commonest_stay_and_none_is_lost() {
+    fn most_frequent_stacks_stay_and_the_rest_is_summed() {
         let stacks: BTreeMap<String, u64> = (0..MOST as u64 + 100).map(|n| (format!("{n:05}"), n + 1)).collect();
         let (all, kept) = (stacks.values().sum::<u64>(), commonest(stacks));
         assert_eq!((kept.len(), kept.values().sum::<u64>()), (MOST + 1, all));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_found_by_its_whole_name_and_else_absent() {
+    fn figure_is_found_by_its_whole_name_only() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("memory.events");
         fs::write(&file, "oom 5\noom_kill 2\noom_group_kill 7\n").unwrap();

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_slice_holds_processes_the_root_is_taken() {
+    fn root_group_is_used_if_the_slice_holds_processes() {
         let (_dir, tree) = two("");
         fs::write(tree.root.join("user.slice/cgroup.procs"), "77\n").unwrap();
         assert_eq!(parent_with(&tree, &["memory"]), Some(tree.root.clone()));

@@ -76,7 +76,6 @@ struct Config {
     reserved: [u64; 8],
 }
 
-/// A loop device by its node and number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopDevice {
     /// Its node: `/dev/loop3`.
@@ -222,7 +221,6 @@ impl LoopDevice {
     }
 }
 
-/// All devices that a file is attached to.
 pub fn attached_to(image: &Path) -> io::Result<Vec<LoopDevice>> {
     let mut devices = Vec::new();
     for block in fs::read_dir("/sys/block")? {

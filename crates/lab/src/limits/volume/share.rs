@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_direction_leaves_the_other_gets() {
+    fn unused_share_of_one_direction_goes_to_the_other() {
         let (reads, writes, _) = served(1000, 400, |_| (5000.0, 0.0));
         assert!((985.0..=1005.0).contains(&reads) && writes == 0.0, "{reads} {writes}");
         let (reads, writes, _) = served(1000, 400, |_| (100.0, 5000.0));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_beyond_the_budget_is_taken_back() {
+    fn overspent_budget_is_taken_back() {
         let split = Split::new(1000).after(PERIOD_S, 100.0, 50.0);
         assert!(split.reads + split.writes <= 1000.0 * (1.0 - TAKEN_BACK) + 1e-9, "{split:?}");
         let split = split.after(PERIOD_S, 0.0, 0.0).after(PERIOD_S, 0.0, 0.0);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direction_keeps_to_a_limit_of_its_own() {
+    fn each_direction_keeps_its_own_limit() {
         let storage = StorageLimit { write_iops: Some(100), ..StorageLimit::unthrottled() };
         let limits = Split::new(1000).limits(&storage);
         assert_eq!((limits.read_iops, limits.write_iops), (Some(500), Some(100)));

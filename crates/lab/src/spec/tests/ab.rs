@@ -64,7 +64,7 @@ fn two_files_become_one_experiment_that_reads_back_to_itself() {
 }
 
 #[test]
-fn without_repeats_there_are_as_many_as_a_verdict_needs() {
+fn omitted_repeats_are_as_many_as_a_verdict_needs() {
     let plain = GOOD.replace("repeats = 2\n", "");
     assert_eq!(ab(&plain, &plain, &[], &[]).unwrap().run.repeats, 4);
     assert_eq!(ab(&plain, &plain, &[], &["repeats=6"]).unwrap().run.repeats, 6);

@@ -26,7 +26,7 @@ fn engines_that_differ_in_their_names_alone_are_warned_of() {
 }
 
 #[test]
-fn a_claim_that_nothing_could_refute_is_refused_at_its_line() {
+fn irrefutable_claim_is_refused_at_its_line() {
     let claim = |holds: &str| format!("{GOOD}[[claim]]\ntext = \"it runs\"\nholds = '{holds}'\n");
     let error = read(&claim("ops_per_s(\"rocks.4k\", 8) > 0")).unwrap_err();
     assert_eq!(error.place().as_deref(), Some("e.toml:19:10"), "{error}");

@@ -43,7 +43,7 @@ fn too_small_memory_limit_is_reported_at_line_with_minimum() {
 /// Guards against counting the common cache although an engine setting overrides it: far too little memory was
 /// accepted.
 #[test]
-fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
+fn memory_need_counts_a_cache_set_by_an_engine_setting() {
     let own = |size: &str| format!("{LIMITED}settings.own_cache = \"{size}\"\n").replace("MEMORY", "225MiB");
     let shortage = with(&own("300MiB"), &["cache=40MiB"]).unwrap().shortages.pop().unwrap();
     assert!(shortage.is_impossible, "{shortage:?}");
@@ -68,7 +68,7 @@ fn a_cache_by_a_setting_of_the_engines_own_is_what_is_needed() {
 }
 
 #[test]
-fn a_cache_that_is_not_given_follows_from_the_limit() {
+fn omitted_cache_follows_from_the_limit() {
     let cache = |memory, set: &[&str]| limited(memory, set).engines[0].cache >> 20;
     // A fifth is left: 320 = 100 + 20 + 1.5 × 133.
     assert_eq!(cache("400MiB", &[]), 133);

@@ -28,7 +28,7 @@ fn rate_points_are_parsed_averaged_over_loops_and_written_back() {
 }
 
 #[test]
-fn what_is_no_schedule_is_refused_with_what_to_write() {
+fn invalid_rate_schedule_is_refused_with_a_suggestion() {
     for (rate, part) in [
         ("rate=[]", "no points"),
         ("rate=[[\"1s\", 5]]", "begins at 1 s"),

@@ -120,7 +120,7 @@ fn damaged_time_series_loses_only_the_damaged_line() {
 }
 
 #[test]
-fn a_line_without_end_costs_itself_alone() {
+fn truncated_line_loses_only_itself() {
     let written = Written::new(2);
     let file = written.file("intervals.ndjson");
     let intervals = fs::read_to_string(&file).unwrap();

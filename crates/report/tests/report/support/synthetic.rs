@@ -38,7 +38,6 @@ pub struct Shape {
     /// The interval between stalls in seconds; 0 for none.
     pub stall_every_s: u64,
     pub background: bool,
-    /// The server that it runs in, for engines in servers.
     pub server: Option<&'static str>,
 }
 
@@ -164,7 +163,6 @@ text = "It is twice as fast."
 holds = 'ops_per_s("rocksdb.none") >= 2 * ops_per_s("lmdb")'
 "#;
 
-/// The claims of an experiment's text.
 fn claims(text: &str) -> Vec<Claim> {
     #[derive(serde::Deserialize)]
     struct Claims {

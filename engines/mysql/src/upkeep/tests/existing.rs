@@ -11,7 +11,6 @@ use crate::upkeep::{Patience, existing};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
 
-/// A connection that records its statements.
 struct RecordingConnection {
     admin: Admin,
     said: Vec<String>,
@@ -70,7 +69,7 @@ fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
 /// Other schemas of a server in use always have dirty pages and history. The run must not wait for them.
 #[test]
 #[needs(MariaDb)]
-fn what_others_do_meanwhile_is_not_waited_for() {
+fn settle_does_not_wait_for_other_schemas() {
     let private = Private::start(&[]);
     let innodb = private.server(Kind::InnoDb);
     let mut admin = private.connect();

@@ -45,7 +45,7 @@ impl Request for Refusing {
 
 /// After a failed settle an existing server must not keep the temporary variables.
 #[test]
-fn what_was_set_before_a_refusal_is_set_back() {
+fn variables_are_restored_after_a_refusal() {
     let mut server = Refusing { refused: "SET GLOBAL innodb_max_dirty_pages_pct = 0", said: Vec::new() };
     let error = drain(&mut server, &Server::new(Kind::InnoDb, "8.0.36"), &SOON).expect_err("refused").to_string();
     assert!(error.contains("1227") && error.contains("grant"), "{error}");

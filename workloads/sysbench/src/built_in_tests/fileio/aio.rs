@@ -23,7 +23,6 @@ struct IoEvent {
     result2: i64,
 }
 
-/// The purpose of a request.
 #[derive(Clone, Copy)]
 struct IoRequest {
     operation: Operation,

@@ -23,7 +23,6 @@ pub(super) fn fill(blocks: &mut [u8], block_bytes: usize, offset: u64, random: &
     }
 }
 
-/// Checks blocks of a file that were read at an offset.
 pub(super) fn check(blocks: &[u8], block_bytes: usize, file: u32, offset: u64) -> Result<(), Failure> {
     for (block, at) in blocks.chunks_exact(block_bytes).zip((offset..).step_by(block_bytes)) {
         check_block(block, at).map_err(|failure| {

@@ -3,7 +3,6 @@
 use crate::cli::settings::{FileSettings, FileTest};
 use crate::random::Random;
 
-/// The operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Read,
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_synced_after_so_many_requests() {
+    fn all_files_are_synced_after_the_requested_requests() {
         let given = [("file-num", "3"), ("file-total-size", "48K"), ("file-fsync-freq", "4")];
         let mut requests = requests(&given, None);
         let seen: String = (0..14).map(|_| letter(requests.in_order(Operation::Write))).collect();

@@ -19,7 +19,6 @@ fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static st
     [&SMALL, more].concat()
 }
 
-/// The test, and the output of its `prepare`.
 fn prepared(folder: &TempDir, given: &[(&str, &str)]) -> (BuiltInTest, String) {
     let test = test("fileio", given).within(folder.path());
     let mut reported = String::new();
@@ -188,7 +187,7 @@ fn contents_that_were_damaged_end_the_run() {
 }
 
 #[test]
-fn what_cannot_be_validated_is_refused() {
+fn options_that_prevent_validation_are_refused() {
     let refused = |more: &[(&'static str, &'static str)]| {
         refused(&with(&[&[("file-test-mode", "rndrw"), ("validate", "on")], more].concat()))
     };
@@ -206,7 +205,7 @@ fn what_cannot_be_validated_is_refused() {
 }
 
 #[test]
-fn files_of_nothing_are_refused() {
+fn empty_files_are_refused() {
     let words = refused(&[("file-test-mode", "rndrd"), ("file-total-size", "100")]);
     assert_eq!(words, "FATAL: Invalid value for file-total-size: 100: 128 files would be empty");
 }

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_has_what_it_defines() {
+    fn script_has_the_functions_that_it_defines() {
         let available = Available { own: vec![own("prepare", true), own("warmup", true)], ..Available::default() };
         let choose = |word| Command::choose("/x/oltp.lua", word, &available);
         assert_eq!(choose("prepare"), Ok(Command::Own(own("prepare", true))));

@@ -55,7 +55,6 @@ fn words(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Reads a file and applies its options.
 pub(super) fn take(path: &str, set: &mut OptionSet, read: &mut dyn FnMut(&str) -> io::Result<String>) -> Vec<Notice> {
     let text = match read(path) {
         Ok(text) => text,

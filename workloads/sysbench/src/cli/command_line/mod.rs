@@ -102,7 +102,6 @@ pub fn parse(argv: impl IntoIterator<Item = String>) -> Result<CommandLine, Refu
 }
 
 impl CommandLine {
-    /// The name of the test in `--test=NAME`.
     fn take_test_option(&mut self) -> Option<String> {
         let at = self.options.iter().rposition(|given| given.name == "test" && given.value.is_some())?;
         self.notices.push(Notice::TestOption);

@@ -88,7 +88,7 @@ fn the_last_of_a_name_counts_and_values_may_have_an_equals_sign() {
 }
 
 #[test]
-fn a_script_has_a_say_in_the_values_of_its_own_options() {
+fn script_can_change_its_own_option_values() {
     let mut requested = Vec::new();
     let mut all = |given: &Given| {
         requested.push(given.argument.clone());
@@ -114,7 +114,7 @@ fn help_and_version_are_known_before_anything_is_refused() {
 }
 
 #[test]
-fn what_1_0_keeps_as_texts() {
+fn options_that_1_0_keeps_as_text() {
     let set = resolve("--oltp-table-size=100 --mysql_table_engine=x", Unknown::Keep).unwrap();
     assert_eq!((set.text("oltp_table_size"), set.text("mysql-table-engine")), (Some("100"), Some("x")));
     assert_eq!(resolve("--bool-opt=5", Unknown::Keep).unwrap_err().to_string(), "invalid option: --bool-opt=5");

@@ -50,7 +50,7 @@ pub static RANDOM: &[OptionInfo] = &[
     of(Random, "rand-zipfian-exp", Double, Some("0.8"), "exponent (theta) of the Zipfian distribution"),
 ];
 
-/// How much is said.
+/// The verbosity.
 pub static LOG_TEXT: &[OptionInfo] = &[option(
     "verbosity",
     Int,

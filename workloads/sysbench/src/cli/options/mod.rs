@@ -103,7 +103,6 @@ pub(crate) fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// An option of sysbench.
 const fn option(name: &'static str, kind: Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
     of(Group::Sysbench, name, kind, default, help)
 }

@@ -124,7 +124,7 @@ fn every_option_of_the_built_in_tests_is_known_with_its_default() {
 }
 
 #[test]
-fn no_name_is_there_twice_and_every_row_says_something() {
+fn names_are_unique_and_rows_not_empty() {
     let set = OptionSet::general();
     let mut keys: Vec<String> = set.iter().map(|(key, _)| key).collect();
     let all = [LOG_TEXT, LOG_OPERATIONS, DATABASE, RANDOM, GENERAL, RUMBA, BEFORE_1_1, MYSQL, PGSQL, SQLITE];
@@ -226,7 +226,7 @@ fn scripts_assign_values() {
 }
 
 #[test]
-fn a_script_declares_what_sysbench_has_and_what_was_given_stays() {
+fn redeclared_sysbench_option_keeps_its_given_value() {
     let mut set = OptionSet::general();
     given(&mut set, "threads", Some("8"));
     set.declare(OptionInfo::of_script("threads", "its own", Kind::Int, Some("2"))).unwrap();
@@ -238,7 +238,7 @@ fn a_script_declares_what_sysbench_has_and_what_was_given_stays() {
 }
 
 #[test]
-fn what_a_file_has_waits_for_its_declaration() {
+fn config_entries_wait_for_their_declaration() {
     let mut set = OptionSet::general();
     let entry = |name: &str, values: &[&str], line| ConfigEntry {
         name: name.to_owned(),
@@ -263,7 +263,7 @@ fn what_a_file_has_waits_for_its_declaration() {
 
 /// Guards against a mistake: the first line of a name was used, and later lines were reported as undeclared.
 #[test]
-fn of_lines_of_one_name_the_last_counts() {
+fn last_config_line_of_a_name_counts() {
     let entry = |value: &str, line| ConfigEntry { name: "tables".to_owned(), values: vec![value.to_owned()], line };
     let mut set = OptionSet::general();
     set.take_config("x.cnf", vec![entry("2", 1), entry("3", 2)]);

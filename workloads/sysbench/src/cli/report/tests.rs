@@ -138,7 +138,7 @@ fn nothing_happened() {
 }
 
 #[test]
-fn a_run_ended_by_force_says_what_was_going_on() {
+fn run_ended_by_force_reports_its_state() {
     let text = cumulative(&Snapshot { unfinished_events: 2, ..plain() }, OTHER);
     let expected = "\nNumber of unfinished transactions on forced shutdown: 2\n\nThroughput:\n";
     assert!(text.starts_with(expected), "{text}");

@@ -22,7 +22,6 @@ use crate::cli::options::{OptionSet, OptionValue, Source};
 use crate::cli::refusal::Refusal;
 use crate::cli::report::Layout;
 
-/// The default port of `--fleet`, as in experiments.
 const FLEET_PORT: u16 = 7331;
 /// The maximum number of checkpoints.
 const MOST_CHECKPOINTS: usize = 256;

@@ -4,7 +4,6 @@
 use crate::cli::options::OptionSet;
 use crate::cli::refusal::Refusal;
 
-/// The values of `--sqlite-journal-mode`.
 const JOURNAL_MODES: [&str; 6] = ["wal", "delete", "truncate", "persist", "memory", "off"];
 /// The values of `--sqlite-synchronous`.
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
@@ -107,7 +106,7 @@ mod tests {
 
     /// Guards against silent misreading: SQLite took `ful` for NORMAL, and `foo` for a cache of 1 KiB.
     #[test]
-    fn what_no_option_has_is_refused_with_what_it_has() {
+    fn invalid_option_value_is_refused_with_the_allowed_ones() {
         for (name, value, allowed) in [
             ("sqlite-synchronous", "ful", "off, normal, full or extra"),
             ("sqlite-synchronous", "2", "off, normal, full or extra"),

@@ -39,7 +39,7 @@ fn fleet_has_hosts_and_the_address_of_this_one() {
 }
 
 #[test]
-fn what_is_requested_for() {
+fn all_general_options_are_read() {
     let requested = settings(
         "--threads=8 --events=100 --time=60 --warmup_time=5 --rate=40 --report-interval=1 --report-checkpoints=20,10 \
          --debug --validate --percentile=50,99.9 --histogram --latency-max=600 --report-json=out.json \
@@ -149,7 +149,7 @@ fn a_test_without_limits_is_warned_of() {
 }
 
 #[test]
-fn what_is_ended_by_force() {
+fn forced_shutdown_follows_the_time_limit() {
     let forced = |arguments: &str| settings(arguments).forced_shutdown;
     assert_eq!(forced("--time=100 --forced-shutdown"), Some(s(5)));
     assert_eq!(forced("--time=100 --forced-shutdown=7"), Some(s(7)));

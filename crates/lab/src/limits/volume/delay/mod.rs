@@ -20,7 +20,6 @@ use crate::registry::Process;
 
 pub use serve::serve;
 
-/// The device of FUSE.
 pub const FUSE: &str = "/dev/fuse";
 /// The argument of the binary that runs [`serve`].
 const ARGUMENT: &str = "delay";
