@@ -121,24 +121,35 @@ fn a_killed_run_takes_its_server_with_it() {
 /// time. At a calm rate, the usual mix would fill such a step only after more than a minute.
 const GROWS: [&str; 3] = ["addnode=46.6", "getnode=0", "node_datasize=4000"];
 
+fn assert_full_disk_is_reported(engine: &str, settings: &[&str]) {
+    let place = TestDir::new();
+    let disk = LoopDevice::at(&place.path("disk"), 500);
+    let data = format!("data_dir={}", disk.path().join("data").display());
+    let more = [&GROWS[..], settings, &[&data]].concat();
+    let mut run = start_long_run(&place, engine, &place.path("out"), &more);
+    fill(disk.path());
+    assert_eq!(run.wait().expect("the run ends").code(), Some(1), "{engine}");
+    let report = place.report();
+    assert_eq!(report["trials"][0]["failure"]["phase"], "loop 1", "{engine}");
+    let cause = failure(&place);
+    assert!(cause.contains("the device is full"), "{engine}: {cause}");
+    // Every line of MyRocks contains the word `rocksdb`, which is also an option's name.
+    assert!(!cause.contains("seems to be the cause"), "{engine}: no setting is to blame: {cause}");
+    assert!(phase(&report["trials"][0], "loop 1").is_some_and(|phase| phase["ops"].as_u64() > Some(0)), "{engine}");
+    assert!(place.is_clean(), "{engine}");
+}
+
 #[test]
 #[needs(MariaDb, MyRocks, LoopDevice)]
 fn full_disk_under_a_server_is_reported_as_disk_full() {
     for engine in ["innodb", "myrocks"] {
-        let place = TestDir::new();
-        let disk = LoopDevice::at(&place.path("disk"), 500);
-        let data = format!("data_dir={}", disk.path().join("data").display());
-        let more = [&GROWS[..], &["cache=16MiB", &data]].concat();
-        let mut run = start_long_run(&place, engine, &place.path("out"), &more);
-        fill(disk.path());
-        assert_eq!(run.wait().unwrap().code(), Some(1), "{engine}");
-        let report = place.report();
-        assert_eq!(report["trials"][0]["failure"]["phase"], "loop 1", "{engine}");
-        let cause = failure(&place);
-        assert!(cause.contains("the device is full"), "{engine}: {cause}");
-        // Every line of MyRocks contains the word `rocksdb`, which is also an option's name.
-        assert!(!cause.contains("seems to be why"), "{engine}: no setting is to blame: {cause}");
-        assert!(phase(&report["trials"][0], "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "{engine}");
-        assert!(place.is_clean(), "{engine}");
+        assert_full_disk_is_reported(engine, &["cache=16MiB"]);
     }
+}
+
+/// mongod writes a long backtrace when it aborts. It writes pages at a checkpoint, every 60 seconds by default.
+#[test]
+#[needs(Server("mongodb@4.2"), LoopDevice)]
+fn full_disk_under_mongodb_is_reported_as_disk_full() {
+    assert_full_disk_is_reported("mongodb", &["server=mongodb@4.2", "cache=256MiB", "mongodb.syncdelay=2"]);
 }

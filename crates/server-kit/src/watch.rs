@@ -91,7 +91,11 @@ impl Watch {
             format!("the server ended with {status}; {}", self.words.explain(&log, settings))
         };
         let plain = words(&[]);
-        // A full device is the cause, even if the last messages contain names of settings.
+        // A full device is the cause, even if the last messages contain names of settings or the backtrace of an abort.
+        let mut errors = log.lines().filter(|line| (self.words.is_error)(line));
+        if let Some(line) = errors.find(|line| reports_of_full_device(line)) {
+            return EngineError::DiskFull(format!("{call}: the server ended with {status}; its log says:\n{line}"));
+        }
         if self.is_device_full() || reports_of_full_device(&plain) {
             return EngineError::DiskFull(format!("{call}: {plain}"));
         }
@@ -244,6 +248,17 @@ mod tests {
         assert!(reported.starts_with("connection: the server ended with signal: 9"), "{reported}");
         assert!(reported.contains("Aborted connection 7\nif its log has no error, it was killed"), "{reported}");
         assert!(reported.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{reported}");
+    }
+
+    #[test]
+    fn full_device_is_reported_despite_a_long_backtrace() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let backtrace = "ERROR in a frame\n".repeat(30);
+        let watch = watch(dir.path(), &format!("ERROR write failed: No space left on device\n{backtrace}"));
+        watch.kill();
+        let reported = watch.explained::<()>(Err(lost())).expect_err("a loss");
+        let EngineError::DiskFull(message) = reported else { panic!("{reported}") };
+        assert!(message.ends_with("its log says:\nERROR write failed: No space left on device"), "{message}");
     }
 
     /// A session that only accepts declared types, and returns their number.
