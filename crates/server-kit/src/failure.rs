@@ -23,6 +23,10 @@ impl LogWords {
     /// Explains why a server did not start; `settings` are its variables and their values.
     pub fn explain(&self, log: &str, settings: &[(&str, &str)]) -> String {
         let telling: Vec<&str> = log.lines().filter(|line| (self.is_error)(line)).collect();
+        // A server may abort after it has reported a full device, and its backtrace then fills the last messages.
+        if let Some(line) = telling.iter().find(|line| reports_of_full_device(line)) {
+            return format!("its log says:\n{line}");
+        }
         let shown = if telling.is_empty() { last_lines(log, 10) } else { last_lines(&telling.join("\n"), 10) };
         match self.culprit(&telling, settings) {
             Some(name) => format!("the setting `{name}` seems to be the cause; its log has:\n{shown}"),

@@ -91,11 +91,7 @@ impl Watch {
             format!("the server ended with {status}; {}", self.words.explain(&log, settings))
         };
         let plain = words(&[]);
-        // A full device is the cause, even if the last messages contain names of settings or the backtrace of an abort.
-        let mut errors = log.lines().filter(|line| (self.words.is_error)(line));
-        if let Some(line) = errors.find(|line| reports_of_full_device(line)) {
-            return EngineError::DiskFull(format!("{call}: the server ended with {status}; its log says:\n{line}"));
-        }
+        // A full device is the cause, even if the last messages contain names of settings.
         if self.is_device_full() || reports_of_full_device(&plain) {
             return EngineError::DiskFull(format!("{call}: {plain}"));
         }
