@@ -161,13 +161,22 @@ fn journaled_writes_of_mongodb_survive_a_kill() {
     }
 }
 
-/// The engine's log stays in the process for up to a second.
+/// The log stays in the process until the engine flushes it, once a second. A kill during that flush, which takes long
+/// on a busy disk, may lose nothing. In several kills, this becomes too improbable to fail the test by chance.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
 fn kill_loses_counted_buffered_commits_without_damage() {
-    for found in killed(&YCSB, "myrocks", "buffered", Some("mariadb@10.11")) {
-        assert!(found["lost"].as_u64().unwrap() > 0 && found["damage"].as_array().is_none_or(Vec::is_empty), "{found}");
+    let mut lost = [0; 2];
+    for _ in 0..4 {
+        for (found, lost) in killed(&YCSB, "myrocks", "buffered", Some("mariadb@10.11")).iter().zip(&mut lost) {
+            assert!(found["damage"].as_array().is_none_or(Vec::is_empty), "{found}");
+            *lost += found["lost"].as_u64().unwrap();
+        }
+        if lost.iter().all(|&lost| lost > 0) {
+            return;
+        }
     }
+    panic!("four kills of each profile lost {lost:?} commits");
 }
 
 /// RocksDB without its log.

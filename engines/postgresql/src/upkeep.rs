@@ -19,6 +19,10 @@ const CHECKPOINT: &str = "CHECKPOINT";
 const AUTOVACUUM_MAX: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(100);
 
+/// How long to wait for the statistics of a checkpoint, and the pause between two samples.
+const REPORT_MAX: Duration = Duration::from_secs(5);
+const REPORT_POLL: Duration = Duration::from_millis(5);
+
 /// rumba's tables with their dead rows and autovacuum's threshold (`dead_max`, absent while autovacuum is off). Also
 /// whether a vacuum is due now, for dead or for inserted rows. The formula is the server's
 /// (`relation_needs_vacanalyze`); a table's own options override the server's settings. Releases before 13 do not
@@ -137,11 +141,21 @@ fn vacuum<'a>(control: &mut Control, how: &'static str, mut tables: impl Iterato
     tables.try_for_each(|table| control.run(how, &format!("{how} {}", table.name)).map(drop))
 }
 
+/// Writes a checkpoint, and waits until the server's statistics contain it. The checkpointer answers before it reports
+/// its pages, so counters read at once would assign them to the next phase. It sleeps only after the report.
 fn checkpoint(control: &mut Control) -> Result<()> {
-    control.fetch(CHECKPOINT).map(drop).map_err(|error| {
+    // Without that role, the user does not see what the checkpointer waits for.
+    const IS_ASLEEP: &str = "SELECT wait_event = 'CheckpointerMain' OR NOT pg_has_role('pg_read_all_stats', 'USAGE') \
+        FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
+    control.fetch(CHECKPOINT).map_err(|error| {
         let reported = failed(CHECKPOINT, &error);
         if is_denied(&error) { reported.followed_by(&format!("; {REMEDY}")) } else { reported }
-    })
+    })?;
+    let until = Instant::now() + REPORT_MAX;
+    while Instant::now() < until && control.firsts(IS_ASLEEP).is_ok_and(|asleep| asleep != ["t"]) {
+        sleep(REPORT_POLL);
+    }
+    Ok(())
 }
 
 /// How to allow a user to write a checkpoint.
