@@ -38,7 +38,7 @@ faults: setup-test ## Inject a hundred faults into real runs and check the outco
 	cargo build --release -p rumba -p rumba-faults
 	$(TARGET)/release/faults --rumba $(TARGET)/release/rumba --base $(TARGET)/faults --seed $(SEED) --write . $(ARGS)
 
-experiments: setup-test setup-web ## Run the published experiments (four hours), or NAME=storage-tiers ARGS="--set repeats=8"
+experiments: setup-test setup-web ## Run the published experiments (more than 13 hours), or NAME=storage-tiers ARGS="--set repeats=8"
 	@echo "experiments: writing tables and pictures to docs/experiments"
 	cargo build --release -p rumba
 	@scripts/experiments $(NAME) $(ARGS)
