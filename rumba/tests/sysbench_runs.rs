@@ -72,9 +72,9 @@ fn interval_with_a_checkpoint_reports_all_its_events() {
 #[test]
 fn warmup_waits_are_excluded_from_the_measurement() {
     let place = TestDir::new();
-    // The first event takes the whole warmup and half a second more.
+    // The first event takes the whole warmup and a second and a half more.
     let script = "local is_first = true
-        function event() ffi.C.usleep(is_first and 3500000 or 1000) is_first = false end";
+        function event() ffi.C.usleep(is_first and 4500000 or 1000) is_first = false end";
     let said = succeeds(&place, script, &["--rate=100", "--warmup-time=3", "--time=2", "run"]);
     let longest_ms = figure(&said, "max:");
     assert!((400.0..2500.0).contains(&longest_ms), "{said}");

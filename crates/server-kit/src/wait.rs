@@ -47,7 +47,8 @@ impl BackgroundWork {
         self.owed.push(Owed { name, left, floor });
     }
 
-    fn is_paid(&self) -> bool {
+    /// Whether no work remains.
+    pub fn is_paid(&self) -> bool {
         self.owed.iter().all(|owed| owed.left <= owed.floor)
     }
 

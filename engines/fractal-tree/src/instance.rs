@@ -1,10 +1,11 @@
 //! An open environment: sessions, checkpoints and status.
 
-use std::path::Path;
+use std::fs::{File, read_dir};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_engine_api::engine::{Gauge, Instance, Session};
-use rumba_engine_api::error::Result;
+use rumba_engine_api::error::{EngineError, Result};
 use rumba_engine_api::kv::KeySpace;
 
 use crate::options::{Options, compression_name};
@@ -15,6 +16,7 @@ use crate::status::{Status, WAITING};
 /// An open instance.
 pub struct FractalTreeInstance {
     env: Arc<Environment>,
+    dir: PathBuf,
     options: Options,
     locks: Arc<[Lock]>,
     /// Whether this instance created the data. The library cannot count the pending messages in older data.
@@ -33,12 +35,29 @@ impl FractalTreeInstance {
         let names: Vec<&str> = spaces.iter().map(|space| space.name).collect();
         let env = Environment::open(library, dir, &options.environment, &options.trees, &names, is_new)?;
         let lock = |space: &KeySpace| if space.derived { Lock::Needless } else { Lock::Row };
-        Ok(Self { env: Arc::new(env), options, locks: spaces.iter().map(lock).collect(), is_new })
+        let (env, locks) = (Arc::new(env), spaces.iter().map(lock).collect());
+        Ok(Self { env, dir: dir.to_owned(), options, locks, is_new })
     }
 
     fn status(&self) -> Status {
         Status::of(&self.env.status())
     }
+}
+
+/// Writes the log files to the device. The library syncs a full file in the commit that fills it, where `no-sync` skips
+/// syncs, and a checkpoint removes the file. Its bytes would reach no device and no meter.
+fn sync_logs(dir: &Path) -> std::io::Result<()> {
+    for entry in read_dir(dir)? {
+        let file = entry?.path();
+        if is_log(&file) {
+            File::open(file)?.sync_data()?;
+        }
+    }
+    Ok(())
+}
+
+fn is_log(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().contains(".tokulog"))
 }
 
 impl Instance for FractalTreeInstance {
@@ -60,6 +79,7 @@ impl Instance for FractalTreeInstance {
         if self.options.optimizes {
             self.env.optimize()?;
         }
+        sync_logs(&self.dir).map_err(|error| EngineError::failed("fsync of the log files", error.to_string()))?;
         self.env.checkpoint()
     }
 
@@ -98,7 +118,7 @@ impl Instance for FractalTreeInstance {
     }
 
     fn is_log(&self, file: &Path) -> bool {
-        file.file_name().is_some_and(|name| name.to_string_lossy().contains(".tokulog"))
+        is_log(file)
     }
 
     fn close(self: Box<Self>) -> Result<()> {

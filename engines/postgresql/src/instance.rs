@@ -1,6 +1,7 @@
 //! A server that a trial uses.
 
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl ServerInstance {
     pub fn new(
         host: Host,
         target: Target,
-        control: Control,
+        mut control: Control,
         settings: Vec<(String, String)>,
         plan: &Plan,
         options: &Options,
@@ -69,6 +70,7 @@ impl ServerInstance {
         let counts = Arc::new(PgCounts::default());
         let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
         let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
+        let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target, &mut control));
         let (control, processes) = (Arc::new(Mutex::new(control)), Mutex::default());
         let (tables, observer) = match &host {
             Host::Own { .. } => (upkeep::OWN_TABLES.to_owned(), None),
@@ -87,7 +89,6 @@ impl ServerInstance {
             templates: Arc::default(),
             observer,
         };
-        let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));
         let wal = matches!(host, Host::Own { .. }).then(Mutex::default);
         Self { host, target, session, counts, release, settings, control, tables, processes, waits, wal }
     }
@@ -102,7 +103,6 @@ impl ServerInstance {
     }
 
     fn counted(&self) -> [(&'static str, u64); 5] {
-        use std::sync::atomic::Ordering::Relaxed;
         let counts = &self.counts;
         [
             ("client_deadlocks", counts.deadlocks.load(Relaxed)),

@@ -3,6 +3,7 @@
 mod existing;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rumba_engine_api::engine::{Engine, EngineConfig, Instance, ProcessLocation, Schema, Session};
 use rumba_engine_api::setting::Value;
@@ -234,9 +235,16 @@ fn every_error_from_a_killed_server_reports_the_signal() {
     let shared = shared_with(number);
     assert!(!shared.is_empty());
     let pid = Pid::from_raw(number as i32).expect("a number");
+    let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children")).expect("its processes");
     kill_process(pid, Signal::KILL).expect("killed");
-    // Its processes need some time to notice.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Its processes need some time to notice. A process that has ended has no command line, even if its parent has not
+    // waited for it.
+    let works = |pid: &str| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
+    let until = Instant::now() + Duration::from_secs(30);
+    while children.split_ascii_whitespace().any(works) {
+        assert!(Instant::now() < until, "processes of the killed server work on: {children}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     for reported in [
         first.run("INSERT INTO t VALUES (1)").expect_err("it is gone"),
         second.prepare("SELECT 1").expect_err("it is gone"),
@@ -278,7 +286,6 @@ fn root_runs_the_server_as_another_user() {
 #[test]
 #[needs(PostgreSql)]
 fn client_waits_are_counted_by_kind() {
-    use std::time::Duration;
     let dir = private();
     let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
     let mut holder = sql(&*instance);

@@ -71,7 +71,7 @@ struct Table {
 pub fn settle(control: &mut Control, condition: &str, flushes: bool) -> Result<()> {
     let tables = tables(control, condition)?;
     vacuum(control, "VACUUM (ANALYZE)", tables.iter())?;
-    if flushes { checkpoint(control) } else { Ok(()) }
+    written(control, flushes)
 }
 
 /// Completes the server's deferred work, and no more. May take minutes.
@@ -79,7 +79,7 @@ pub fn drain(control: &mut Control, condition: &str, flushes: bool) -> Result<()
     await_autovacuum(control)?;
     let tables = tables(control, condition)?;
     vacuum(control, "VACUUM", tables.iter().filter(|table| table.is_due))?;
-    if flushes { checkpoint(control) } else { Ok(()) }
+    written(control, flushes)
 }
 
 /// Describes the vacuum that is not due yet: how close the fullest table is to its threshold. `None` with few dead
@@ -139,6 +139,20 @@ fn tables(control: &mut Control, condition: &str) -> Result<Vec<Table>> {
 /// Vacuums tables one by one, because `VACUUM` without names would include the server's own and other users' tables.
 fn vacuum<'a>(control: &mut Control, how: &'static str, mut tables: impl Iterator<Item = &'a Table>) -> Result<()> {
     tables.try_for_each(|table| control.run(how, &format!("{how} {}", table.name)).map(drop))
+}
+
+/// Ends upkeep: writes a checkpoint if the user may request one. Then the session reports its own log records, which
+/// the server otherwise does once a second, from release 15 on.
+fn written(control: &mut Control, flushes: bool) -> Result<()> {
+    const IS_THERE: &str = "SELECT 1 FROM pg_proc WHERE proname = 'pg_stat_force_next_flush'";
+    if flushes {
+        checkpoint(control)?;
+    }
+    if control.firsts(IS_THERE).is_ok_and(|found| !found.is_empty()) {
+        // Without it, counters are at worst a second old.
+        let _ = control.fetch("SELECT pg_stat_force_next_flush()");
+    }
+    Ok(())
 }
 
 /// Writes a checkpoint, and waits until the server's statistics contain it. The checkpointer answers before it reports

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rumba_protocol_postgresql::{Admin, Target};
 
+use crate::control::Control;
+
 /// The pause between two samples. A pause of at least this multiple of their cost limits sampling to a hundredth of a
 /// core.
 const EVERY: Duration = Duration::from_millis(100);
@@ -18,10 +20,11 @@ const SELDOM: Duration = Duration::from_secs(1);
 /// Timeout of an answer.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// The waits of active clients' processes, except waits for their clients.
+/// The waits of active clients' processes, except waits for their clients. `{control}` is the process of rumba's control
+/// session, whose vacuums and readings are no work of clients.
 const LOOK: &str = "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_activity \
     WHERE backend_type = 'client backend' AND state = 'active' AND wait_event_type <> 'Client' \
-    AND pid <> pg_backend_pid() GROUP BY 1, 2";
+    AND pid NOT IN (pg_backend_pid(), {control}) GROUP BY 1, 2";
 
 /// The server's wait types that rumba reports as metrics, with their counters.
 const TYPES: [(&str, &str); 4] = [
@@ -42,18 +45,20 @@ pub struct Waits {
 
 impl Waits {
     /// Starts sampling a server. Without a connection or a thread there are no counts.
-    pub fn watch(target: &Target) -> Self {
+    pub fn watch(target: &Target, control: &mut Control) -> Self {
         let counted = Counted::default();
-        let Ok(admin) = Admin::connect(target, ANSWER) else {
+        let own = control.firsts("SELECT pg_backend_pid()").unwrap_or_default().pop();
+        let (Ok(admin), Some(own)) = (Admin::connect(target, ANSWER), own) else {
             return Self { counted, stop: None, thread: None };
         };
+        let sql = LOOK.replace("{control}", &own);
         for (_, counter) in TYPES {
             add(&counted, counter.to_owned(), 0.0);
         }
         let (stop, stopped) = channel();
         let reported = counted.clone();
         let thread = std::thread::Builder::new().name("looks at waits".to_owned());
-        let thread = thread.spawn(move || look(admin, &stopped, &reported)).ok();
+        let thread = thread.spawn(move || look(admin, &sql, &stopped, &reported)).ok();
         Self { counted, stop: Some(stop), thread }
     }
 
@@ -77,11 +82,11 @@ fn add(counted: &Counted, name: String, us: f64) {
 }
 
 /// Samples until it is stopped or the server is gone.
-fn look(mut admin: Admin, stopped: &Receiver<()>, counted: &Counted) {
+fn look(mut admin: Admin, sql: &str, stopped: &Receiver<()>, counted: &Counted) {
     let mut last = Instant::now();
     loop {
         let begun = Instant::now();
-        let Ok(answer) = admin.query(LOOK) else { return };
+        let Ok(answer) = admin.query(sql) else { return };
         let since_us = begun.duration_since(last).as_secs_f64() * 1e6;
         last = begun;
         for row in &answer.rows {

@@ -23,19 +23,22 @@ pub fn flush(db: &Database) -> Result<()> {
     (0..db.names().len()).try_for_each(|space| db.flush(space))
 }
 
-/// Waits until no flush and no compaction runs or is pending. `compacts` says whether RocksDB compacts automatically;
+/// Waits until two consecutive samples find that no flush and no compaction runs or is pending. One sample is not enough,
+/// because a compaction may begin between its two readings. `compacts` says whether RocksDB compacts automatically;
 /// otherwise this waits for running work only.
 ///
 /// # Errors
 /// RocksDB's error from failed background work, or a stall.
 pub fn wait(db: &Database, compacts: bool) -> Result<()> {
-    let mut idle = 0;
+    let (mut idle, mut was_quiet) = (0, false);
     let mut failures = db.int_of_all(c"rocksdb.background-errors");
     loop {
         let running = running(db);
-        if running == 0 && !(compacts && pending(db)) {
+        let is_quiet = running == 0 && !(compacts && pending(db));
+        if is_quiet && was_quiet {
             return Ok(());
         }
+        was_quiet = is_quiet;
         let now = db.int_of_all(c"rocksdb.background-errors");
         if now > failures {
             // A flush returns the error that stopped background work. If it succeeds, RocksDB has recovered

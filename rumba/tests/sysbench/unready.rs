@@ -41,7 +41,7 @@ fn silent_and_absent_servers_are_named_with_stage_and_clients() {
     for (options, stage) in
         [(&mysql[..], "the greeting"), (&pgsql, "the answer to the TLS request"), (&plain, "the answer to the login")]
     {
-        let awaited = format!("waiting for {stage} of {address}: no answer within 0.9 s");
+        let awaited = format!("waiting for {stage} of {address}: no answer within 0.5 s");
         has_all(&refusal(options, 4), &[&awaited, "; 0 of 4 clients had connected"]);
     }
     // Its queue of connections is full, so the kernel answers no further attempt.
@@ -49,7 +49,7 @@ fn silent_and_absent_servers_are_named_with_stage_and_clients() {
     let waiting: Vec<_> = (0..8).map(|_| connect_without_waiting(silent.local_addr().unwrap())).collect();
     for options in [&mysql[..], &plain] {
         let awaited = format!("connecting to {address}: ");
-        has_all(&refusal(options, 4), &[&awaited, " within 0.9 s", "; 0 of 4 clients had connected"]);
+        has_all(&refusal(options, 4), &[&awaited, " within 0.5 s", "; 0 of 4 clients had connected"]);
     }
     drop((waiting, silent));
     for options in [&mysql[..], &pgsql] {

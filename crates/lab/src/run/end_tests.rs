@@ -1,7 +1,7 @@
 //! The end of a run: every operation started or due before it is served and counted once, even over a slow or hanging
 //! server.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rumba_results::record::QueueKind;
@@ -18,17 +18,40 @@ const RATE: f64 = 3_000.0;
 
 /// Blocks operations while it is closed.
 #[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<bool>, Condvar)>);
+struct Gate(Arc<(Mutex<GateState>, Condvar)>);
+
+#[derive(Default)]
+struct GateState {
+    is_closed: bool,
+    /// The number of blocked threads.
+    held: u32,
+}
 
 impl Gate {
-    fn close(&self, closed: bool) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = closed;
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the gate, and waits until it blocks this many threads.
+    fn close(&self, threads: u32) {
+        self.lock().is_closed = true;
+        let waited = self.0.1.wait_timeout_while(self.lock(), Duration::from_secs(20), |state| state.held < threads);
+        assert!(!waited.unwrap_or_else(PoisonError::into_inner).1.timed_out(), "not all threads reached the gate");
+    }
+
+    fn open(&self) {
+        self.lock().is_closed = false;
         self.0.1.notify_all();
     }
 
     fn pass(&self) {
-        let closed = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.0.1.wait_while(closed, |closed| *closed).unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.lock();
+        if state.is_closed {
+            state.held += 1;
+            self.0.1.notify_all();
+            state = self.0.1.wait_while(state, |state| state.is_closed).unwrap_or_else(PoisonError::into_inner);
+            state.held -= 1;
+        }
     }
 }
 
@@ -74,13 +97,13 @@ fn open_loop_serves_all_arrivals_before_its_end_and_none_after() {
         let gate = Gate::default();
         let mut running = start(driving, schedule, &gate);
         pause(60);
-        gate.close(true);
+        gate.close(driving.threads());
         pause(60);
         running.finish();
         let end_ns = running.end_ns().unwrap();
         let mut counts = running.collect();
         pause(60);
-        gate.close(false);
+        gate.open();
         wait_for_end(&mut running);
         let (late, censored) = running.cut();
         assert!(censored.is_empty(), "{driving:?} {censored:?}");
@@ -98,7 +121,7 @@ fn operation_open_at_deadline_is_counted_once_with_its_wait() {
         let gate = Gate::default();
         let mut running = start(driving, schedule, &gate);
         pause(60);
-        gate.close(true);
+        gate.close(driving.threads());
         pause(60);
         running.finish();
         let end_ns = running.end_ns().unwrap();
@@ -114,7 +137,7 @@ fn operation_open_at_deadline_is_counted_once_with_its_wait() {
         assert!(shortest_ns >= 50_000_000 && shortest_ns < longest_ns, "{shortest_ns} {longest_ns}");
         // On a busy host an operation may have started as late as the end, so it has waited at least since then.
         assert!(censored.open.iter().all(|open| open.service_ns >= 50_000_000 && open.response_ns >= open.service_ns));
-        gate.close(false);
+        gate.open();
         wait_for_end(&mut running);
         assert_eq!(
             running.collect().ops(),
@@ -131,12 +154,12 @@ fn closed_loop_completes_operations_in_flight() {
         let gate = Gate::default();
         let mut running = start(driving, Schedule::closed(7), &gate);
         pause(30);
-        gate.close(true);
+        gate.close(driving.threads());
         pause(60);
         running.finish();
         running.collect();
         pause(60);
-        gate.close(false);
+        gate.open();
         wait_for_end(&mut running);
         let (late, censored) = running.cut();
         // On a shared thread, only the client that held the thread had begun.
@@ -150,7 +173,7 @@ fn closed_loop_completes_operations_in_flight() {
 fn stuck_client_holds_no_arrival_from_a_free_client() {
     // One client hangs from its first operation on; the two others serve the schedule.
     let gate = Gate::default();
-    gate.close(true);
+    gate.close(0);
     let held = gate.clone();
     let make = move |client| {
         let gate = if client == 0 { held.clone() } else { Gate::default() };
@@ -169,7 +192,7 @@ fn stuck_client_holds_no_arrival_from_a_free_client() {
     let (counts, censored) = running.cut();
     assert_eq!((censored.open.len(), censored.not_begun), (1, 0), "all but the one in flight was served by the others");
     assert!(counts.ops() > 50);
-    gate.close(false);
+    gate.open();
     wait_for_end(&mut running);
     running.join();
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rumba_lab::store;
@@ -19,6 +20,8 @@ const LONGEST_TAG: usize = 40;
 const LONGEST_TEXT: usize = 10_000;
 /// The longest wait for another change.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+static TURN: Mutex<()> = Mutex::new(());
 
 /// The note on one result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,8 @@ impl Notes {
     /// # Errors
     /// The notes cannot be read or written.
     pub fn set(&self, name: &str, note: Note) -> io::Result<()> {
+        // Threads of this process take turns here, because a poll for the file lock gives no fair turn.
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let _alone = self.alone().map_err(|error| self.named(error))?;
         let mut results = self.read()?;
         match note.is_empty() {
@@ -93,8 +98,7 @@ impl Notes {
         store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
-    /// Locks the notes until the guard is dropped, against other threads and other processes that serve the same
-    /// results. Otherwise a change between this one's read and write would be lost.
+    /// Locks the notes until the guard is dropped, against other processes that serve the same results. Otherwise a change between this one's read and write would be lost.
     fn alone(&self) -> io::Result<std::fs::File> {
         let (base, last) = (std::fs::File::open(&self.base)?, Instant::now() + PATIENCE);
         loop {
