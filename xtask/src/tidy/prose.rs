@@ -100,6 +100,7 @@ fn is_page(path: &Path) -> bool {
 fn check_page(file: &Text) -> Vec<Finding> {
     let sentences = sentences(&file.content);
     let mut findings: Vec<Finding> = sentences.iter().filter_map(|sentence| banned(file, sentence)).collect();
+    findings.extend(figures_at_line_starts(file));
     let lengths: Vec<usize> = sentences.iter().map(Sentence::length).collect();
     if sentences.len() < FEW {
         return findings;
@@ -128,6 +129,14 @@ fn check_page(file: &Text) -> Vec<Finding> {
         }));
     }
     findings
+}
+
+/// Markdown ends a paragraph at a line that begins with a comment.
+fn figures_at_line_starts(file: &Text) -> impl Iterator<Item = Finding> {
+    let lines = file.content.lines().zip(1..).filter(|(line, _)| line.trim_start().starts_with("<!-- = "));
+    lines.map(|(_, number)| {
+        file.finding(number, "a figure at the start of a line splits the paragraph; move it to the line before")
+    })
 }
 
 fn banned(file: &Text, sentence: &Sentence) -> Option<Finding> {
@@ -240,6 +249,14 @@ mod tests {
         let [first, second] = &found(bad)[..] else { panic!("{:?}", found(bad)) };
         assert!(first.starts_with("docs/page.md:3: `anew`: write again"), "{first}");
         assert!(second.starts_with("docs/page.md:5: `told`: write "), "{second}");
+    }
+
+    #[test]
+    fn figure_that_splits_a_paragraph_is_found() {
+        let figure = "<!-- = a: ops_per_s(\"b\") ; 0 -->7<!-- / -->";
+        assert_eq!(found(&format!("It serves {figure}\nrows.\n")), [""; 0]);
+        let [split] = &found(&format!("It serves\n  {figure} rows.\n"))[..] else { panic!("one finding") };
+        assert!(split.starts_with("docs/page.md:2: a figure at the start of a line"), "{split}");
     }
 
     #[test]
