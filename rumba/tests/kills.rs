@@ -162,7 +162,7 @@ fn journaled_writes_of_mongodb_survive_a_kill() {
 }
 
 /// The log stays in the process until the engine flushes it, once a second. A kill during that flush, which takes long
-/// on a busy disk, may lose nothing. In several kills, this becomes too improbable to fail the test by chance.
+/// on a busy disk, may lose no commit. In several kills, this becomes too improbable to fail the test by chance.
 #[test]
 #[needs(MyRocks, Server("mariadb@10.11"))]
 fn kill_loses_counted_buffered_commits_without_damage() {

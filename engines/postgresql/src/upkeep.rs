@@ -149,7 +149,7 @@ fn written(control: &mut Control, flushes: bool) -> Result<()> {
         checkpoint(control)?;
     }
     if control.firsts(IS_THERE).is_ok_and(|found| !found.is_empty()) {
-        // Without it, counters are at worst a second old.
+        // If this fails, counters are at most a second old.
         let _ = control.fetch("SELECT pg_stat_force_next_flush()");
     }
     Ok(())
@@ -158,7 +158,7 @@ fn written(control: &mut Control, flushes: bool) -> Result<()> {
 /// Writes a checkpoint, and waits until the server's statistics contain it. The checkpointer answers before it reports
 /// its pages, so counters read at once would assign them to the next phase. It sleeps only after the report.
 fn checkpoint(control: &mut Control) -> Result<()> {
-    // Without that role, the user does not see what the checkpointer waits for.
+    // Only members of that role see what the checkpointer waits for.
     const IS_ASLEEP: &str = "SELECT wait_event = 'CheckpointerMain' OR NOT pg_has_role('pg_read_all_stats', 'USAGE') \
         FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
     control.fetch(CHECKPOINT).map_err(|error| {

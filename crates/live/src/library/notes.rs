@@ -98,7 +98,8 @@ impl Notes {
         store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
-    /// Locks the notes until the guard is dropped, against other processes that serve the same results. Otherwise a change between this one's read and write would be lost.
+    /// Locks the notes until the guard is dropped, against other processes that serve the same results. Otherwise a change
+    /// between this one's read and write would be lost.
     fn alone(&self) -> io::Result<std::fs::File> {
         let (base, last) = (std::fs::File::open(&self.base)?, Instant::now() + PATIENCE);
         loop {

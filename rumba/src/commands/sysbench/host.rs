@@ -329,7 +329,7 @@ fn on_lost(options: &OptionSet, driver: &'static str) -> mysql::OnLost {
 }
 
 /// The time for a connection attempt, if `--thread-init-timeout` leaves less than usual. The attempt then ends first, so
-/// that its error names what was awaited. On a busy machine the clients' threads may start late, hence the reserve.
+/// its error names the missing answer. The reserve is for clients' threads that start late on a busy machine.
 fn connect_timeout(options: &OptionSet) -> Option<Duration> {
     const USUAL_S: i64 = 10;
     const RESERVE: f64 = 0.1;
