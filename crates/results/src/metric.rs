@@ -188,7 +188,7 @@ metrics! {
     ops_per_s: "1/s", More, Rate;
     /// Device reads completed per operation.
     reads_per_op: "1/op", Less, Io;
-    /// Device writes completed per operation: requests after merging, not bytes; discards and flushes not counted.
+    /// Device writes completed per operation: requests after merging, not bytes; discards not counted, but each flush of the device's cache is.
     writes_per_op: "1/op", Less, Io;
     /// KB read from the device per operation.
     rkb_per_op: "KB/op", Less, Io;
@@ -274,7 +274,7 @@ metrics! {
     device_await_ms: "ms", Less, Time;
     /// Milliseconds that a device read took on average, from submission to completion.
     device_read_await_ms: "ms", Less, Time;
-    /// Milliseconds that a device write took on average, from submission to completion; discards and flushes not counted.
+    /// Milliseconds that a device write took on average, from submission to completion; discards not counted, but each flush of the device's cache is.
     device_write_await_ms: "ms", Less, Time;
     /// Requests in flight at the device on average, discards and flushes included.
     device_queue_length: "requests", Neither, Time;

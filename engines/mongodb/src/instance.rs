@@ -3,21 +3,25 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
 
 use rumba_engine_api::access::Access;
-use rumba_engine_api::bson::DocumentBuf;
 use rumba_engine_api::engine::{Gauge, Instance, ProcessLocation, Session};
 use rumba_engine_api::error::Result;
-use rumba_protocol_mongodb::{MongoSession, SessionOptions, Target};
+use rumba_protocol_mongodb::{MongoError, MongoSession, SessionOptions, Target};
 use rumba_server_kit::dsn::UNFLUSHED;
 use rumba_server_kit::host::{self, Running};
 use rumba_server_kit::watch::Watched;
 
 use crate::brand::Brand;
-use crate::control::{ADMIN, Control, failed};
+use crate::control::{Control, failed};
 use crate::counters;
 use crate::existing::{self, Held};
 use crate::launch::ANSWER;
+
+/// Twice the time after which a server journals its writes.
+const JOURNALED: Duration = Duration::from_millis(200);
 
 /// Who runs the server.
 pub type Host = host::Host<Running, Option<Held>>;
@@ -51,7 +55,7 @@ impl ServerInstance {
         }
         let mut control = self.control();
         control.set_timeout(None);
-        let written = control.fetch(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
+        let written = checkpoint(&mut control);
         control.set_timeout(Some(ANSWER));
         self.host.explained(written.map_err(failed(call)))
     }
@@ -152,6 +156,19 @@ impl Instance for ServerInstance {
             }
         }
     }
+}
+
+/// Writes a checkpoint of everything, and waits until the cache has no fewer dirty bytes. A replica set's checkpoint leaves
+/// out the writes that are not in the journal when it begins. Eviction continues for a moment after it.
+fn checkpoint(control: &mut Control) -> Result<(), MongoError> {
+    sleep(JOURNALED);
+    control.reported("fsync")?;
+    let mut least = f64::INFINITY;
+    while let Some(left) = counters::debt(control).get("dirty_bytes").filter(|left| *left < least) {
+        least = left;
+        sleep(JOURNALED);
+    }
+    Ok(())
 }
 
 /// Whether a file is a WiredTiger log, in `journal` or next to the data. Directories further up have arbitrary names.

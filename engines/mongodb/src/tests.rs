@@ -1,4 +1,4 @@
-//! Shared test helpers, and trials with a real server: SecantusDB, because no MongoDB package can be installed here.
+//! Shared test helpers, and trials with SecantusDB. The tests of rumba run MongoDB itself.
 
 use std::path::Path;
 

@@ -87,16 +87,16 @@ pub fn counters(control: &mut Control, release: u16) -> Reading {
     reading
 }
 
-/// Bytes written, by purpose and by type of process.
+/// Bytes written, by purpose. The name of a part begins with that of the whole, so that no explanation counts it twice.
 fn written(control: &mut Control, reading: &mut Reading) {
     reading.put_any("written_wal_bytes", reading.get("wal_bytes"));
     let block = control.fetch("SELECT current_setting('block_size')");
     let block = block.ok().and_then(|rows| rows.rows.first()?.first()?.as_deref()?.parse::<f64>().ok());
     let pages = |name: &str| Some(reading.get(name)? * block?);
     let by = [
-        ("written_checkpointer_bytes", pages("buffers_checkpoint")),
-        ("written_background_writer_bytes", pages("buffers_clean")),
-        ("written_backends_bytes", pages("buffers_backend")),
+        ("written_pages_checkpointer_bytes", pages("buffers_checkpoint")),
+        ("written_pages_background_writer_bytes", pages("buffers_clean")),
+        ("written_pages_backends_bytes", pages("buffers_backend")),
     ];
     let all: Option<f64> = by.iter().map(|(_, bytes)| *bytes).sum();
     for (name, bytes) in by {

@@ -29,9 +29,19 @@ pub struct RocksDb;
 const SETTINGS: &[SettingInfo] = &[
     info("bloom_bits", Kind::Float(0.0, 100.0), "10", "bits per key of the bloom filters; 0 for none"),
     info("statistics", Kind::Bool, "false", "keep RocksDB's tickers (cache hits, compaction bytes); costs CPU"),
-    info("write_buffer_size", Kind::Bytes, "db_write_buffer_size / 4, 64 KiB to 64 MiB", "memtable of one key space"),
+    info(
+        "write_buffer_size",
+        Kind::Bytes,
+        "db_write_buffer_size / key spaces (at most 4), 64 KiB to 64 MiB",
+        "memtable of one key space",
+    ),
     info("max_write_buffer_number", Kind::Int(2, 64), "2", "memtables of one key space before writes stall"),
-    info("db_write_buffer_size", Kind::Bytes, "cache / 4, up to 256 MiB", "limit over all memtables; 0 for none"),
+    info(
+        "db_write_buffer_size",
+        Kind::Bytes,
+        "cache / 4, up to 64 MiB for each of at most 4 key spaces",
+        "limit over all memtables; 0 for none",
+    ),
     info("block_cache", Kind::Bytes, "cache - 2 db_write_buffer_size", "capacity of the block cache"),
     info("max_bytes_for_level_base", Kind::Bytes, "4 table files", "size of the first level below L0"),
     info("target_file_size_base", Kind::Bytes, "one memtable, 1 MiB or more", "size of a table file"),
@@ -54,6 +64,9 @@ const SETTINGS: &[SettingInfo] = &[
 pub(crate) fn default_of(name: &str) -> &'static str {
     SETTINGS.iter().find(|info| info.name == name).map_or("", |info| info.default)
 }
+
+/// A check does not know the workload's number of key spaces. It gives the same result for any number.
+const ANY_SPACES: usize = 1;
 
 const COMPRESSION_NAMES: [&str; COMPRESSIONS.len()] = {
     let mut names = [""; COMPRESSIONS.len()];
@@ -116,9 +129,9 @@ impl Engine for RocksDb {
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Library::load(config.library.as_deref()) {
-            Ok(library) => Plan::of(config, Some(&library)).map(drop),
+            Ok(library) => Plan::of(config, Some(&library), ANY_SPACES).map(drop),
             // The trial's own process checks with the right library before it creates anything.
-            Err(LoadError::Another { .. }) => Plan::of(config, None).map(drop),
+            Err(LoadError::Another { .. }) => Plan::of(config, None, ANY_SPACES).map(drop),
             Err(error) => Err(SettingError::new("library", error.what(), error.remedy())),
         }
     }
@@ -126,7 +139,7 @@ impl Engine for RocksDb {
     fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>> {
         let spaces = schema.key_spaces()?;
         let library = Library::load(config.library.as_deref()).map_err(|error| error.into_engine_error())?;
-        let plan = Plan::of(config, Some(&library))
+        let plan = Plan::of(config, Some(&library), spaces.len())
             .map_err(|error| EngineError::failed("rocksdb settings", format!("{error}; {}", error.remedy)))?;
         allow_many_open_files();
         let mut base = Options::new(&library);

@@ -11,11 +11,12 @@ const SMALLEST_MEMTABLE: u64 = 64 * KIB;
 /// RocksDB's default. Larger memtables make flushes rarer and longer, but do not reduce bytes written.
 const LARGEST_MEMTABLE: u64 = 64 * MIB;
 
-/// The number of full-size memtables within the total limit.
+/// The number of full-size memtables within the total limit. With fewer key spaces it is theirs, because a key space has
+/// one memtable at a time.
 const MEMTABLES: u64 = 4;
 
 /// The limit decides when to flush. Memtables in flush stay in memory while new ones are written. With two memtables
-/// per key space (`max_write_buffer_number`) and four key spaces, memory stays within this factor.
+/// per key space (`max_write_buffer_number`) and up to four key spaces, memory stays within this factor.
 const WITH_THOSE_FLUSHED: u64 = 2;
 
 /// The smallest cache for which a quarter is the limit over the smallest memtables.
@@ -43,16 +44,18 @@ pub struct Split {
     pub memtable: u64,
 }
 
-/// Divides `cache`: half for the memtables, half for the block cache. Sizes that the experiment sets come first.
+/// Divides `cache` for so many key spaces: half for the memtables, half for the block cache. Sizes that the experiment
+/// sets come first.
 ///
 /// # Errors
 /// Parts that do not fit into `cache`, or that would have no effect.
-pub fn divide(cache: u64, given: Given) -> Result<Split, SettingError> {
+pub fn divide(cache: u64, spaces: usize, given: Given) -> Result<Split, SettingError> {
     if cache < SMALLEST_CACHE {
         let why = format!("{cache} bytes are too few: half is for memtables, and RocksDB makes none below 64 KiB");
         return Err(SettingError::new("cache", why, "give it 1MiB or more"));
     }
-    let quarter = (cache / 2 / WITH_THOSE_FLUSHED).min(MEMTABLES * LARGEST_MEMTABLE);
+    let number = MEMTABLES.min(spaces.max(1) as u64);
+    let quarter = (cache / 2 / WITH_THOSE_FLUSHED).min(number * LARGEST_MEMTABLE);
     let memtables = match given {
         Given { memtables: Some(memtables), .. } => memtables,
         Given { block_cache: Some(block_cache), .. } => cache.saturating_sub(block_cache) / WITH_THOSE_FLUSHED,
@@ -61,7 +64,7 @@ pub fn divide(cache: u64, given: Given) -> Result<Split, SettingError> {
         _ => quarter,
     };
     let unlimited = memtables == 0 && given.memtables.is_some();
-    let usual = if unlimited { quarter } else { memtables } / MEMTABLES;
+    let usual = if unlimited { quarter } else { memtables } / number;
     let split = Split {
         block_cache: given.block_cache.unwrap_or(cache.saturating_sub(room(memtables))),
         memtables,
@@ -126,19 +129,22 @@ mod tests {
     fn all_parts_lie_inside_the_cache_at_every_size() {
         assert_eq!(SMALLEST_CACHE, MIB, "as the error says");
         for cache in (20..45).map(|power| 1u64 << power).flat_map(|cache| [cache, cache + 12_345]) {
-            let Split { block_cache, memtables, memtable } = divide(cache, Given::default()).unwrap();
-            assert!(block_cache >= cache / 2, "{cache}");
-            assert_eq!(block_cache + room(memtables), cache);
-            // Four key spaces with two memtables each.
-            assert!(block_cache + 4 * 2 * memtable <= cache, "{cache}: {memtable}");
-            assert!((SMALLEST_MEMTABLE..=LARGEST_MEMTABLE).contains(&memtable), "{cache}: {memtable}");
+            for spaces in [1, 2, 4, 13] {
+                let Split { block_cache, memtables, memtable } = divide(cache, spaces, Given::default()).unwrap();
+                assert!(block_cache >= cache / 2, "{cache}");
+                assert_eq!(block_cache + room(memtables), cache);
+                // Up to four key spaces with two memtables each use the whole cache, except for a rest of the division.
+                let used = block_cache + spaces.min(4) as u64 * 2 * memtable;
+                assert!((cache - 8..=cache).contains(&used), "{cache} for {spaces}: {memtable}");
+                assert!((SMALLEST_MEMTABLE..=LARGEST_MEMTABLE).contains(&memtable), "{cache}: {memtable}");
+            }
         }
-        assert_eq!(divide(MIB - 1, Given::default()).unwrap_err().key, "cache");
+        assert_eq!(divide(MIB - 1, 4, Given::default()).unwrap_err().key, "cache");
     }
 
     #[test]
     fn given_parts_of_memory_are_kept_and_others_derived() {
-        let of = |given| divide(16 * MIB, given).unwrap();
+        let of = |given| divide(16 * MIB, 4, given).unwrap();
         let split = |block_cache, memtables, memtable| Split { block_cache, memtables, memtable };
         assert_eq!(of(Given::default()), split(8 * MIB, 4 * MIB, MIB));
         assert_eq!(of(given(None, Some(2 * MIB), None)), split(12 * MIB, 2 * MIB, MIB / 2));
@@ -152,7 +158,7 @@ mod tests {
 
     #[test]
     fn oversized_memory_split_names_the_given_setting() {
-        let refused = |given| divide(16 * MIB, given).unwrap_err().key;
+        let refused = |given| divide(16 * MIB, 4, given).unwrap_err().key;
         assert_eq!(refused(given(None, Some(8 * MIB), None)), "db_write_buffer_size");
         assert_eq!(refused(given(Some(8 * MIB), Some(5 * MIB), None)), "db_write_buffer_size");
         assert_eq!(refused(given(None, Some(100 * KIB), None)), "db_write_buffer_size");

@@ -65,12 +65,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Applies a configuration: the experiment's settings, then the defaults that go with them. Without a library,
-    /// values are not checked and unlisted names are accepted.
+    /// Applies a configuration for so many key spaces: the experiment's settings, then the defaults that go with them.
+    /// Without a library, values are not checked and unlisted names are accepted.
     ///
     /// # Errors
     /// The setting that RocksDB or this engine refuses.
-    pub fn of(config: &EngineConfig, library: Option<&Arc<Library>>) -> Result<Self, SettingError> {
+    pub fn of(config: &EngineConfig, library: Option<&Arc<Library>>, spaces: usize) -> Result<Self, SettingError> {
         let why = "each commit writes its log record to the kernel, or there is no log";
         config.durability.refuse_buffered("rocksdb", why)?;
         let base = library.map(Options::new);
@@ -90,7 +90,7 @@ impl Plan {
         if config.settings.get("bloom_bits").is_some() && config.settings.get("filter_policy").is_some() {
             return Err(SettingError::new("bloom_bits", "`filter_policy` is given as well", "keep one of the two"));
         }
-        let split = memory::divide(config.cache, given(config)?)?;
+        let split = memory::divide(config.cache, spaces, given(config)?)?;
         plan.block_cache = split.block_cache;
         plan.fill(&split, base.is_some_and(Options::built_with_assertions))?;
         confirm(base, &plan.text(0))
@@ -270,7 +270,7 @@ pub fn own_cache(config: &EngineConfig) -> Option<Own<u64>> {
         return Some(Own::new("no_block_cache", None));
     }
     let given = given(config).ok()?;
-    let total = memory::divide(config.cache, given).ok()?.total();
+    let total = memory::divide(config.cache, 1, given).ok()?.total();
     match given {
         Given { memtables: Some(0), .. } => Some(Own::new("db_write_buffer_size", None)),
         Given { block_cache: Some(_), memtables: Some(_), .. } => Some(Own::new("block_cache", total)),

@@ -11,7 +11,7 @@ use rumba_engine_api::kv::KeySpace;
 use crate::config::{Configs, creating, dotted, nested};
 use crate::raw::{Connection, Library, Session, Statistic};
 use crate::session::WiredTigerSession;
-use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, WAITED};
+use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, waited};
 
 /// The most checkpoints that a drain writes. Without writers, the first one leaves dirty only what the checkpoint
 /// itself has changed.
@@ -171,11 +171,7 @@ impl Instance for WiredTigerInstance {
 
     fn counters(&self) -> Vec<Gauge> {
         let values = self.values();
-        let waited = WAITED.iter().filter_map(|(name, statistic)| {
-            let (_, value) = values.iter().find(|(found, _)| found == statistic)?;
-            Some(Gauge::new(*name, *value))
-        });
-        let waited: Vec<Gauge> = waited.collect();
+        let waited = waited(&values);
         values.into_iter().map(|(name, value)| Gauge::new(name, value)).chain(waited).collect()
     }
 

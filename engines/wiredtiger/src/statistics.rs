@@ -1,5 +1,7 @@
 //! The connection statistics that rumba reports, by their descriptions, because their numbers change between versions.
 
+use rumba_engine_api::engine::Gauge;
+
 /// Dirty bytes in the cache, which the next checkpoint must write.
 pub const DIRTY_BYTES: &str = "cache: tracked dirty bytes in the cache";
 /// The effective cache size.
@@ -52,8 +54,21 @@ pub const COUNTED: &[&str] = &[
 ];
 
 /// Total times that clients waited, under names that rumba turns into metrics (`crates/results/src/counted.rs`).
-pub const WAITED: [(&str, &str); 3] = [
+const WAITED: [(&str, &str); 3] = [
     ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)"),
-    ("waited_evicting_us", "thread-yield: application thread time evicting (usecs)"),
+    ("waited_evicting_us", EVICTING),
     ("waited_cache_us", "thread-yield: application thread time waiting for cache (usecs)"),
 ];
+
+/// The time in which clients evicted pages. WiredTiger includes it in the time in which they waited for cache.
+const EVICTING: &str = "thread-yield: application thread time evicting (usecs)";
+
+/// The waits among these statistics, without overlap.
+pub fn waited(values: &[(String, f64)]) -> Vec<Gauge> {
+    let value = |name: &str| values.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
+    let waited = WAITED.iter().filter_map(|&(name, statistic)| {
+        let of_evicting = if name == "waited_cache_us" { value(EVICTING).unwrap_or_default() } else { 0.0 };
+        Some(Gauge::new(name, (value(statistic)? - of_evicting).max(0.0)))
+    });
+    waited.collect()
+}

@@ -1,5 +1,5 @@
-//! Tests the client with a real server of this protocol, which the tests start and stop: SecantusDB, because no MongoDB
-//! package can be installed here.
+//! Tests the client with a real server of this protocol, SecantusDB, which the tests start and stop. The tests of rumba
+//! run MongoDB itself.
 #![allow(clippy::unwrap_used)]
 
 #[macro_use(test)]

@@ -31,7 +31,7 @@ impl fmt::Display for DeviceNumber {
 pub struct DeviceCounters {
     /// Reads completed, after merging.
     pub reads: u64,
-    /// Writes completed, after merging.
+    /// Writes completed, after merging. The kernel counts a flush of the device's cache among them, as a write of 0 bytes.
     pub writes: u64,
     /// Reads and writes before merging, as a throttle counts them.
     pub submitted: u64,

@@ -186,7 +186,7 @@ impl Meters {
             let client_run_delay_ns = self.cpu.client_run_delay_ns();
             Apart { cpu_ns, client_rss_bytes: own, client_run_delay_ns }
         });
-        Reading { device, io, cpu, apart, host_cpu, ctx_switches, rss_bytes }
+        Reading { device, io, cpu, apart, host_cpu, clients_elsewhere: false, ctx_switches, rss_bytes }
     }
 
     /// Reads the memory of all processes for the next [`Meters::read`]. Call it at the end of a phase, before the clients

@@ -8,6 +8,9 @@ use super::process::{HostCpu, IoCounters};
 use super::{EMBEDDED, Known};
 use crate::host::diskstats::{DeviceCounters, DeviceTimes};
 
+/// Why figures of this host leave out a fleet's clients.
+const ELSEWHERE: &str = "the clients run on other hosts";
+
 /// The counters at one moment, cumulative.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
@@ -17,6 +20,8 @@ pub struct Reading {
     /// `None` when the engine is embedded.
     pub(super) apart: Option<Apart>,
     pub(super) host_cpu: Known<HostCpu>,
+    /// Whether the clients' CPU time is that of other hosts, so that it is no part of this host's.
+    pub(super) clients_elsewhere: bool,
     pub(super) ctx_switches: Known<u64>,
     pub(super) rss_bytes: Known<u64>,
 }
@@ -64,7 +69,10 @@ impl Reading {
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             steal_s: self.steal_s_since(earlier),
             others_cpu_s: Metric::absent("counted over whole phases alone"),
-            host_cpu_s: self.host_cpu_since(earlier, HostCpu::busy_s_since),
+            host_cpu_s: match self.clients_elsewhere {
+                true => Metric::absent(ELSEWHERE),
+                false => self.host_cpu_since(earlier, HostCpu::busy_s_since),
+            },
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
             server_ctx_switches: Metric::absent(match self.apart {
                 Some(_) => "counted over warmup and loops alone",
@@ -82,8 +90,8 @@ impl Reading {
     /// The same with the CPU time of clients on other hosts. This process's own memory and waits are not theirs.
     #[must_use]
     pub fn with_clients_elsewhere(mut self, cpu_ns: u64) -> Self {
-        const ELSEWHERE: &str = "the clients run on other hosts";
         self.cpu.client_ns += cpu_ns;
+        self.clients_elsewhere = true;
         if let Some(apart) = &mut self.apart {
             apart.client_rss_bytes = Err(ELSEWHERE.to_owned());
             apart.client_run_delay_ns = Err(ELSEWHERE.to_owned());
@@ -150,6 +158,7 @@ mod tests {
             cpu: CpuTimes { client_ns: 5_000_000_000, harness_ns: 10, background_ns: 100 },
             apart: None,
             host_cpu: Err("/proc/stat: not as expected".to_owned()),
+            clients_elsewhere: false,
             ctx_switches: Ok(7),
             rss_bytes: Ok(4096),
         }
@@ -177,6 +186,16 @@ mod tests {
         assert!(spent.device_busy_s.reason().unwrap().contains("not the time"), "{:?}", spent.device_busy_s);
         assert_eq!(spent.process_read_bytes, Metric::absent("/proc/self/io: Permission denied (os error 13)"));
         assert_eq!(spent.rss_bytes, Metric::Value(4096.0));
+    }
+
+    /// 200 s of clients on other hosts once made this host's CPU seem less than that of its processes.
+    #[test]
+    fn host_cpu_is_absent_if_the_clients_run_elsewhere() {
+        let host_cpu_s = |reading: fn(u64) -> Reading| reading(9).since(&reading(4)).host_cpu_s;
+        let here = host_cpu_s(|reads| reading(device(reads, None)));
+        assert_eq!(here, Metric::absent("/proc/stat: not as expected"));
+        let elsewhere = host_cpu_s(|reads| reading(device(reads, None)).with_clients_elsewhere(reads));
+        assert_eq!(elsewhere, Metric::absent(ELSEWHERE));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::group::{ClientGroup, Waited};
 use super::in_flight::{InFlight, Stage};
 use super::lateness::Lateness;
 use super::loops::{Loop, panicked};
-use super::pace::{ClientPace, Due, Turns};
+use super::pace::{ClientPace, Due, Turns, wake_on_time};
 use super::queue::{Queue, seed_of, share_of};
 use super::stop::{RunClock, Stop};
 use super::threads;
@@ -472,15 +472,6 @@ type Clients = Vec<(ClientAddress, Box<dyn Client>)>;
 fn notify<T>(whom: &Sender<T>, what: T) {
     // The receiver outlives every client unless the trial is being torn down.
     let _ = whom.send(what);
-}
-
-/// Sets the timer slack, so that the kernel wakes this thread on time. The default of up to 50 µs would count as
-/// response time.
-fn wake_on_time() {
-    // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, which the lateness shows.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-    }
 }
 
 /// Runs the only client of a thread to its end, and drops it.

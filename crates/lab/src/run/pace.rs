@@ -55,6 +55,7 @@ pub struct ClientPace {
     intended_ns: u64,
     /// Its actual start.
     started_ns: u64,
+    wakes_on_time: bool,
 }
 
 /// The rule for when a client's next operation is due.
@@ -99,7 +100,8 @@ impl ClientPace {
     /// A pace that records into `cells` of its thread, and reports its state in `in_flight`.
     pub fn new(clock: RunClock, cells: Arc<Cells>, stop: Arc<Stop>, in_flight: Arc<InFlight>, due: Due) -> Self {
         let free_ns = clock.now_ns();
-        Self { clock, cells, stop, in_flight, due, sharing: None, free_ns, intended_ns: 0, started_ns: 0 }
+        let (intended_ns, started_ns, wakes_on_time) = (0, 0, false);
+        Self { clock, cells, stop, in_flight, due, sharing: None, free_ns, intended_ns, started_ns, wakes_on_time }
     }
 
     /// The pace of the only client of a closed loop, without a stop flag.
@@ -221,6 +223,15 @@ impl ClientPace {
     }
 }
 
+/// Sets the timer slack, so that the kernel wakes this thread on time. The default of up to 50 µs would count as
+/// response time.
+pub fn wake_on_time() {
+    // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, which the lateness shows.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+}
+
 impl Pace for ClientPace {
     #[inline]
     fn poll_turn(&mut self, _context: &mut Context<'_>) -> Poll<bool> {
@@ -240,6 +251,9 @@ impl Pace for ClientPace {
     }
 
     fn pause(&mut self, pause: Duration) {
+        if !std::mem::replace(&mut self.wakes_on_time, true) {
+            wake_on_time();
+        }
         let from_ns = match &mut self.due {
             Due::WhenFree => self.free_ns,
             Due::FirstAt(first_ns) => self.free_ns.max(*first_ns),
@@ -303,6 +317,8 @@ mod tests {
             pace.done(0, Op::default());
         }
         assert!(before.elapsed() >= 2 * pause);
+        // SAFETY: it reads a number of the calling thread.
+        assert_eq!(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }, 1, "the kernel adds no time to the pause");
         // Without a pause, the next operation is due at once.
         assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
         let counts = Collector::new(vec![cells], 1).collect();

@@ -333,7 +333,7 @@ impl Trial<'_> {
         let late = [remarks::late(&record), remarks::received_late(&record)].into_iter().flatten();
         let late = late.filter(|_| is_real);
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
-        let shared = remarks::shared_cpus(&record, &self.place);
+        let shared = remarks::shared_cpus(&record, &self.place).filter(|_| self.hosts.is_none());
         let (uncharged, other_processes) = (remarks::uncharged(&record), remarks::other_processes(&record));
         for warning in late.chain(stolen).chain(shared).chain(uncharged).chain(other_processes) {
             self.emit(Event::Warning(warning));

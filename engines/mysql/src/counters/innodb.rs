@@ -151,8 +151,9 @@ pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
     reading.put_any("waited_row_locks_us", status.get("Innodb_row_lock_time").map(|ms| 1000.0 * ms));
 }
 
-/// Bytes of pages written to data files, compressed pages at their compressed size. `Innodb_data_written` includes
-/// more: the doublewrite buffer in MariaDB, the redo log in MySQL, and both before 8.0.20.
+/// Bytes of pages written to data files. MariaDB counts a page that page compression has compressed at its compressed
+/// size, and MySQL at its full size. `Innodb_data_written` includes more: the doublewrite buffer in MariaDB, the redo log
+/// in MySQL, and both before 8.0.20.
 fn pages_written(server: &Server, status: &Status, redo: Option<f64>, doublewrite: Option<f64>) -> Option<f64> {
     let others = match server.brand {
         Brand::MariaDb => doublewrite?,

@@ -4,6 +4,7 @@ use rumba_engine_api::error::{EngineError, Result};
 
 use super::globals::{self, Wanted};
 use crate::counters::{Request, Server, debt, debt_status, purge_progress, query};
+use crate::software::Brand;
 use rumba_server_kit::wait::{self, BackgroundWork, Patience};
 
 /// Pages that may stay dirty, because the server's own threads modify a few all the time.
@@ -30,7 +31,8 @@ const HURRY: [Wanted; 6] = [
     Wanted { name: "innodb_purge_rseg_truncate_frequency", value: 1.0, at_least: false },
 ];
 
-/// Purges the history, merges buffered changes, writes dirty pages and makes a checkpoint.
+/// Purges the history, merges buffered changes, writes dirty pages and makes a checkpoint. MariaDB merges a buffered
+/// change only when its page is read, so there the change buffer stays as it is.
 ///
 /// # Errors
 /// The server's error; the remaining work if there is no progress.
@@ -50,11 +52,14 @@ pub(super) fn drain(admin: &mut dyn Request, server: &Server, patience: &Patienc
 fn look(admin: &mut dyn Request, server: &Server, woken: &mut Option<u64>) -> Result<BackgroundWork> {
     let reading = debt(admin, server);
     let mut look = BackgroundWork::default();
-    let waited_for = [
+    let mut waited_for = vec![
         ("dirty_pages", "dirty pages", DIRTY_PAGES),
         ("checkpoint_age_bytes", "bytes of redo since the last checkpoint", AGE_BYTES),
         (HISTORY, "transactions in the history list", 0.0),
     ];
+    if server.brand == Brand::MySql {
+        waited_for.push(("change_buffer_pages", "pages of the change buffer", 0.0));
+    }
     for (gauge, name, floor) in waited_for {
         match reading.get(gauge) {
             Some(left) if gauge == HISTORY && left > floor && purge_has_ended(admin, woken)? => {
