@@ -53,22 +53,34 @@ pub const COUNTED: &[&str] = &[
     "transaction: update conflicts",
 ];
 
-/// Total times that clients waited, under names that rumba turns into metrics (`crates/results/src/counted.rs`).
-const WAITED: [(&str, &str); 3] = [
-    ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)"),
-    ("waited_evicting_us", EVICTING),
-    ("waited_cache_us", "thread-yield: application thread time waiting for cache (usecs)"),
+/// Total times that clients waited: names that rumba turns into metrics (`crates/results/src/counted.rs`), their
+/// statistics, and those that WiredTiger includes in them.
+const WAITED: [(&str, &str, Option<&str>); 3] = [
+    ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)", None),
+    ("waited_evicting_us", EVICTING, None),
+    ("waited_cache_us", "thread-yield: application thread time waiting for cache (usecs)", Some(EVICTING)),
 ];
 
-/// The time in which clients evicted pages. WiredTiger includes it in the time in which they waited for cache.
 const EVICTING: &str = "thread-yield: application thread time evicting (usecs)";
 
 /// The waits among these statistics, without overlap.
 pub fn waited(values: &[(String, f64)]) -> Vec<Gauge> {
     let value = |name: &str| values.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
-    let waited = WAITED.iter().filter_map(|&(name, statistic)| {
-        let of_evicting = if name == "waited_cache_us" { value(EVICTING).unwrap_or_default() } else { 0.0 };
-        Some(Gauge::new(name, (value(statistic)? - of_evicting).max(0.0)))
+    let waited = WAITED.iter().filter_map(|&(name, statistic, included)| {
+        let included = included.and_then(value).unwrap_or_default();
+        Some(Gauge::new(name, (value(statistic)? - included).max(0.0)))
     });
     waited.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eviction_is_no_part_of_the_wait_for_cache() {
+        let values = WAITED.iter().zip([5.0, 30.0, 100.0]).map(|((_, statistic, _), us)| ((*statistic).to_owned(), us));
+        let waited: Vec<f64> = waited(&values.collect::<Vec<_>>()).iter().map(|gauge| gauge.value).collect();
+        assert_eq!(waited, [5.0, 30.0, 70.0]);
+    }
 }
