@@ -64,7 +64,7 @@ pub fn reported(name: &str, figures: &mut Committed, experiments: &Path) -> Resu
         sentences =
             format!("The run kept as `{name}` differs from today's `experiments/{experiment}.toml`. {differences}\n");
     }
-    Ok(Some(sentences + &predates::sentence(document).unwrap_or_default()))
+    Ok(Some(sentences + &predates::sentences(document).unwrap_or_default()))
 }
 
 /// Today's file of the experiment of a kept run: the one of the run's own name, if there is one. A run may be kept under the
