@@ -27,7 +27,11 @@ pub fn sentences(run: &Value) -> Option<String> {
         ),
         (RULES_SINCE, uses(run, "myrocks"), "MyRocks has its memtables in addition to `cache`."),
         (RULES_SINCE, compressions_differ(run), "Compression differs between engines."),
-        (RULES_SINCE, has_assertions(run), "RocksDB is a build with assertions, so its rates and CPU decide nothing."),
+        (
+            RULES_SINCE,
+            has_assertions(run),
+            "RocksDB is a build with assertions, so its rates and CPU support no verdict.",
+        ),
         (
             RULES_SINCE,
             uses(run, "postgresql"),
