@@ -1,6 +1,6 @@
-// A picture of the main result of a page: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`. It shows the ladder for
-// several numbers of clients, the ratios of all tests for a suite, and otherwise the timeline. With SERIES, such as
-// `ops_per_s wkb_per_op`, it shows these charts of the timeline.
+// A picture of the main result of a page: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`. It shows rates over a
+// setting with a list of numbers, the ladder for several numbers of clients, the ratios of all tests for a suite, and otherwise
+// the timeline. With SERIES, such as `ops_per_s wkb_per_op`, it shows these charts of the timeline.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "./browser.mjs";
@@ -20,17 +20,24 @@ try {
     // An engine in a test of a suite is named with both: `innodb/point-query`.
     const isOfTest = (name) => name.textContent.includes("/");
     const keys = [...document.querySelectorAll(".toolbar .key li")];
-    const what = series.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : keys.some(isOfTest) && document.querySelector("#matrix") ? "matrix" : "timeline";
+    const has = (id) => series.length === 0 && document.querySelector(`#${id}`) !== null;
+    const what = has("sweep") ? "sweep" : has("scaling") ? "scaling" : keys.some(isOfTest) && has("matrix") ? "matrix" : "timeline";
     const shown = document.querySelector(`#${what}`);
     shown.style.padding = "12px 16px 16px";
     const wanted = series.length > 0 ? series : ["ops_per_s", "wkb_per_op"];
     if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
+    // These have four charts for each test. The rates are enough for a picture, also of the ladder of a suite.
+    const isRate = (panel) => panel.querySelector("h3").textContent.startsWith("Operations per second");
+    if (what === "sweep" || (what === "scaling" && keys.some(isOfTest))) {
+      for (const panel of shown.querySelectorAll(".panel")) if (!isRate(panel)) panel.remove();
+      for (const list of shown.querySelectorAll(".crossings")) list.remove();
+    }
     // A picture omits controls and folded details. Sticky elements would cover it.
     for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save, details")) gone.remove();
-    // The key to the lines is above the section, so it moves into it. The ladder of a suite has its own.
+    // The key to the lines is above the section, so it moves into it. The ladder of a suite and a sweep have their own.
     const key = shown.querySelector(".key") ?? document.querySelector(".toolbar .key");
     const first = shown.querySelector(".panel, h3");
-    if (key && what !== "matrix") (first?.closest("div.panel") ?? first)?.before(key);
+    if (key && what !== "matrix" && what !== "sweep") (first?.closest("div.panel") ?? first)?.before(key);
     for (const gone of document.querySelectorAll(".toolbar, .contents")) gone.remove();
     return what;
   }, series);

@@ -114,19 +114,24 @@ const SMALLER = [
       seen.add(load);
     }
   },
+  // The trials, and the repeats of all metrics except rates.
+  () => {
+    summary.trials = [];
+    for (const { run } of summary.summary.rows) {
+      for (const [name, figure] of Object.entries(run?.metrics ?? {})) if (name !== "ops_per_s") delete figure.values;
+    }
+  },
   // In a suite of a hundred tests, all figures except the headlines.
   () => {
     const isKept = (name) => isHeadline(name) || name === "cpu_us_per_op";
     const alone = (name) => name.slice(0, name.lastIndexOf("/"));
     summary.engines = Object.fromEntries(Object.entries(engines).map(([name, engine]) => [alone(name), engine]));
-    summary.trials = [];
     summary.summary.relative = [];
     for (const row of summary.summary.rows) {
       row.load = null;
       if (!row.run) continue;
       row.run.op_types = {};
       for (const name of Object.keys(row.run.metrics)) if (!isKept(name)) delete row.run.metrics[name];
-      for (const [name, { values }] of Object.entries(row.run.metrics)) if (values && name !== "ops_per_s") delete row.run.metrics[name].values;
     }
   },
 ];
