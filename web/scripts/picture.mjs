@@ -26,12 +26,9 @@ try {
     shown.style.padding = "12px 16px 16px";
     const wanted = series.length > 0 ? series : ["ops_per_s", "wkb_per_op"];
     if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
-    // These have four charts for each test. The rates are enough for a picture, also of the ladder of a suite.
-    const isRate = (panel) => panel.querySelector("h3").textContent.startsWith("Operations per second");
-    if (what === "sweep" || (what === "scaling" && keys.some(isOfTest))) {
-      for (const panel of shown.querySelectorAll(".panel")) if (!isRate(panel)) panel.remove();
-      for (const list of shown.querySelectorAll(".crossings")) list.remove();
-    }
+    // These have four charts for each test. The first is enough for a picture, also of the ladder of a suite.
+    const others = ".halves + .halves, .halves > :not(:first-child), .crossings";
+    if (what === "sweep" || (what === "scaling" && keys.some(isOfTest))) for (const other of shown.querySelectorAll(others)) other.remove();
     // A picture omits controls and folded details. Sticky elements would cover it.
     for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save, details")) gone.remove();
     // The key to the lines is above the section, so it moves into it. The ladder of a suite and a sweep have their own.
