@@ -121,9 +121,9 @@ const SMALLER = [
       for (const [name, figure] of Object.entries(run?.metrics ?? {})) if (name !== "ops_per_s") delete figure.values;
     }
   },
-  // In a suite of a hundred tests, all figures except the headlines, CPU and resident memory.
+  // In a suite of a hundred tests, all figures except the headlines, CPU, resident memory and device writes.
   () => {
-    const isKept = (name) => isHeadline(name) || name === "cpu_us_per_op" || name === "rss_bytes";
+    const isKept = (name) => isHeadline(name) || ["cpu_us_per_op", "rss_bytes", "writes_per_op"].includes(name);
     const alone = (name) => name.slice(0, name.lastIndexOf("/"));
     summary.engines = Object.fromEntries(Object.entries(engines).map(([name, engine]) => [alone(name), engine]));
     summary.summary.relative = [];
