@@ -6,6 +6,7 @@ use rumba_engine_api::engine::EngineConfig;
 use rumba_engine_api::setting::{Kind, SettingError, SettingInfo, Value, info};
 use rumba_protocol_mysql::{LoadWay, OnLost};
 use rumba_server_kit::own_settings::separate;
+use rumba_server_kit::readback::as_switch;
 
 /// rumba's own names among the settings.
 pub const OWN: &[SettingInfo] = &[
@@ -89,6 +90,11 @@ impl Options {
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
         let (own, variables) = separate(config, OWN, spelled, RESERVED)?;
         let text = |name: &str| own.text(name).map(str::to_owned);
+        let instrumented = ["contention", "wait_events"].into_iter().find(|name| own.bool(name) == Some(true));
+        if let Some(name) = instrumented.filter(|_| is_off(variables.get("performance_schema"))) {
+            let problem = "it needs the performance schema, which `performance_schema = false` switches off";
+            return Err(SettingError::new(name, problem, "set performance_schema = true"));
+        }
         Ok(Self {
             storage_engine: text("storage_engine"),
             row_format: text("row_format"),
@@ -110,6 +116,10 @@ impl Options {
             variables,
         })
     }
+}
+
+fn is_off(variable: Option<&Value>) -> bool {
+    variable.is_some_and(|value| as_switch(&value.to_string()) == Some(false))
 }
 
 /// Variables that rumba sets itself, and the alternative for each.
@@ -150,5 +160,17 @@ mod tests {
         let mut requested = config("innodb");
         requested.settings.0.insert("log-bin".into(), Value::Text("x".into()));
         assert!(Options::read(&requested).unwrap_err().remedy.contains("binlog"));
+    }
+    #[test]
+    fn timed_waits_are_refused_without_the_performance_schema() {
+        for (name, schema) in [("contention", Value::Bool(false)), ("wait_events", Value::Text("OFF".into()))] {
+            let mut requested = config("innodb");
+            requested.settings.0.insert(name.into(), Value::Bool(true));
+            requested.settings.0.insert("performance-schema".into(), schema);
+            let error = Options::read(&requested).unwrap_err();
+            assert_eq!((error.key.as_str(), error.remedy.as_str()), (name, "set performance_schema = true"));
+            requested.settings.0.insert("performance-schema".into(), Value::Bool(true));
+            assert!(Options::read(&requested).is_ok());
+        }
     }
 }

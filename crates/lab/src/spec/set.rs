@@ -1,9 +1,9 @@
 //! `--engine` and `--set`: the command line's part of an experiment.
 
-use rumba_engine_api::setting::Value;
+use rumba_engine_api::setting::{Kind, Value};
 use rumba_results::engine_name;
 
-use super::engines::{self, COMMON_KEYS, ENGINE_KEYS};
+use super::engines::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
 use super::fleet::FLEET_KEYS;
 use super::known;
@@ -41,8 +41,8 @@ pub fn choose_engines(
         let short = engine_name::short(name);
         let entry = match (present.iter().find(makes), short.split_once('.')) {
             (Some(node), _) => node.clone(),
-            (None, Some((base, _))) if is_set(set, base, name) => registered_engine(base, &origin, registry)?,
-            (None, _) => registered_engine(name, &origin, registry)?,
+            (None, Some((base, _))) if is_set(set, base, name) => registered_engine(base, &present, &origin, registry)?,
+            (None, _) => registered_engine(name, &present, &origin, registry)?,
         };
         if !chosen.contains(&entry) {
             chosen.push(entry);
@@ -84,18 +84,30 @@ pub fn keeps(wanted: &[String], base: &str, made: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|name| name == base || engine_name::is_called(made, name))
 }
 
-fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result<Node, SpecError> {
+fn registered_engine(name: &str, present: &[Node], origin: &Origin, registry: &Registry) -> Result<Node, SpecError> {
     let (engine, compression) = match name.split_once('.') {
         Some((engine, compression)) => (engine, Some(compression)),
         None => (name, None),
     };
-    engines::registered_engine(engine, origin, registry)?;
-    let text = |text: &str| Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone());
-    let mut table = Table::from([("name".to_owned(), text(name)), ("use".to_owned(), text(engine))]);
+    if registry.engine(engine).is_none() {
+        return Err(unknown_engine(name, present, origin, registry));
+    }
+    let mut table =
+        Table::from([("name".to_owned(), text_at(name, origin)), ("use".to_owned(), text_at(engine, origin))]);
     if let Some(compression) = compression {
-        table.insert("compression".to_owned(), text(compression));
+        table.insert("compression".to_owned(), text_at(compression, origin));
     }
     Ok(Node::at(Tree::Table(table), origin.clone()))
+}
+
+fn unknown_engine(name: &str, present: &[Node], origin: &Origin, registry: &Registry) -> SpecError {
+    let own: Vec<&str> = present.iter().filter_map(entry_name).collect();
+    let known = [own.as_slice(), &registry.engine_names()].concat();
+    let remedy = match rumba_engine_api::nearest(name, known.iter().copied()) {
+        None if !own.is_empty() => format!("the experiment has {}; `rumba engines` lists others", own.join(", ")),
+        _ => format!("{} (`rumba engines` lists them)", Registry::suggest(name, &known)),
+    };
+    SpecError::new(origin, format!("unknown engine `{name}`"), remedy)
 }
 
 fn entry_name(node: &Node) -> Option<&str> {
@@ -122,10 +134,29 @@ fn one(root: &mut Node, option: &str, registry: &Registry, declared: &[String]) 
     let (key, value) = engine_name::split_once(option, '=').ok_or_else(|| {
         SpecError::new(&origin, "there is no `=` in it", "write --set key=value, as in --set clients=1,8")
     })?;
-    let node = parse_value(value.trim(), &origin)?;
     let path = resolve(root, key.trim(), &origin, registry, declared)?;
+    let node = match value.trim() {
+        list if is_bare_list(list) && takes_text(&path, registry) => text_at(list, &origin),
+        value => parse_value(value, &origin)?,
+    };
     insert(root, &path, node);
     Ok(())
+}
+
+/// Whether a value is several with commas between, without brackets or quotes.
+fn is_bare_list(value: &str) -> bool {
+    value.contains(',') && !value.starts_with(['[', '"', '\'', '{'])
+}
+
+/// Whether a key is a text setting of a workload. Such a text may contain commas, as in `suite=read-write,point-query`.
+fn takes_text(path: &[Step], registry: &Registry) -> bool {
+    let [Step::Key(part), Step::Key(workload), Step::Key(key)] = path else { return false };
+    let settings = registry.workload(workload).filter(|_| part == "workload").map(|workload| workload.settings());
+    settings.is_some_and(|all| all.iter().any(|info| info.name == key && info.kind == Kind::Text))
+}
+
+fn text_at(text: &str, origin: &Origin) -> Node {
+    Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone())
 }
 
 /// A TOML value, or a comma-separated list of them, or plain text.
@@ -133,12 +164,12 @@ fn parse_value(text: &str, origin: &Origin) -> Result<Node, SpecError> {
     let one = |text: &str| -> Result<Node, SpecError> {
         let mut node = match text.parse::<toml_edit::Value>() {
             Ok(value) => from_value(&value)?,
-            Err(_) => Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone()),
+            Err(_) => text_at(text, origin),
         };
         set_origin(&mut node, origin);
         Ok(node)
     };
-    if text.contains(',') && !text.starts_with(['[', '"', '\'', '{']) {
+    if is_bare_list(text) {
         let nodes = text.split(',').map(|part| one(part.trim())).collect::<Result<_, _>>()?;
         return Ok(Node::at(Tree::List(nodes), origin.clone()));
     }

@@ -94,6 +94,7 @@ const WORKLOAD_SETTINGS: &[SettingInfo] = &[
     info("maxid1", Kind::Int(1, 1_000_000_000), "1000", ""),
     info("suite", Kind::Bool, "false", ""),
     info("suite_again", Kind::Bool, "false", ""),
+    info("tests", Kind::Text, "none", ""),
 ];
 
 impl Workload for PaperLoad {

@@ -1,6 +1,6 @@
 //! A misspelt key, or one without its prefix or in the wrong table, gets the one likely correction.
 
-use super::{read, with};
+use super::{Overrides, read, read_text, registry, with};
 
 const TWO: &str = "name = \"a\"\n[workload.linkbench]\n[[engine]]\nname = \"inno\"\nuse = \"innodb\"\n[[engine]]\nuse = \"rocksdb\"\n";
 
@@ -32,4 +32,24 @@ fn misplaced_engine_setting_suggests_its_right_place() {
     assert_eq!(misspelt.remedy, "did you mean `compression`?");
     let common = read(&format!("{ONE}[common]\npage_size = \"4k\"\n")).unwrap_err();
     assert_eq!(common.remedy, "write settings.page_size in its [[engine]]");
+}
+
+#[test]
+fn unknown_engine_option_names_the_engines_of_the_experiment() {
+    let refused = |name: &str| {
+        let overrides = Overrides { engines: vec![name.to_owned()], ..Overrides::default() };
+        let error = read_text("e.toml", TWO, &overrides, &registry()).unwrap_err();
+        (error.problem, error.remedy)
+    };
+    let others = "the experiment has inno, rocksdb; `rumba engines` lists others";
+    assert_eq!(refused("5.6.rr"), ("unknown engine `5.6.rr`".into(), others.into()));
+    assert_eq!(refused("ino").1, "did you mean `inno`? (`rumba engines` lists them)");
+}
+
+#[test]
+fn text_setting_of_a_workload_keeps_its_commas() {
+    let bare = with(ONE, &["tests=a,b"]).unwrap();
+    assert_eq!(bare.workload_settings.text("tests"), Some("a,b"));
+    assert_eq!(with(ONE, &["tests=\"a,b\""]).unwrap().workload_settings, bare.workload_settings);
+    assert_eq!(with(ONE, &["maxid1=1,2"]).unwrap_err().problem, "maxid1 takes one value, not a list");
 }
