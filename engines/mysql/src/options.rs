@@ -90,8 +90,9 @@ impl Options {
     pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
         let (own, variables) = separate(config, OWN, spelled, RESERVED)?;
         let text = |name: &str| own.text(name).map(str::to_owned);
-        let instrumented = ["contention", "wait_events"].into_iter().find(|name| own.bool(name) == Some(true));
-        if let Some(name) = instrumented.filter(|_| is_off(variables.get("performance_schema"))) {
+        let schema = variables.get("performance_schema").and_then(|value| as_switch(&value.to_string()));
+        let timed = ["contention", "wait_events"].into_iter().find(|name| own.bool(name) == Some(true));
+        if let Some(name) = timed.filter(|_| schema == Some(false)) {
             let problem = "it needs the performance schema, which `performance_schema = false` switches off";
             return Err(SettingError::new(name, problem, "set performance_schema = true"));
         }
@@ -116,10 +117,6 @@ impl Options {
             variables,
         })
     }
-}
-
-fn is_off(variable: Option<&Value>) -> bool {
-    variable.is_some_and(|value| as_switch(&value.to_string()) == Some(false))
 }
 
 /// Variables that rumba sets itself, and the alternative for each.
@@ -161,6 +158,7 @@ mod tests {
         requested.settings.0.insert("log-bin".into(), Value::Text("x".into()));
         assert!(Options::read(&requested).unwrap_err().remedy.contains("binlog"));
     }
+
     #[test]
     fn timed_waits_are_refused_without_the_performance_schema() {
         for (name, schema) in [("contention", Value::Bool(false)), ("wait_events", Value::Text("OFF".into()))] {

@@ -173,15 +173,14 @@ fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine>
     registry.engine(own.get("use").or_else(|| own.get("name"))?.as_text()?)
 }
 
-/// An engine by its registered name.
-///
-/// # Errors
-/// A name that is not registered, with the nearest one.
-pub fn registered_engine<'a>(name: &str, origin: &Origin, registry: &'a Registry) -> Result<&'a dyn Engine, SpecError> {
-    registry.engine(name).ok_or_else(|| {
-        let nearest = Registry::suggest(name, &registry.engine_names());
-        SpecError::new(origin, format!("unknown engine `{name}`"), format!("{nearest} (`rumba engines` lists them)"))
-    })
+/// The error for a name that is neither registered nor one of the experiment's `own`, with the nearest of both.
+pub fn unknown_engine(name: &str, own: &[&str], origin: &Origin, registry: &Registry) -> SpecError {
+    let known = [own, &registry.engine_names()].concat();
+    let remedy = match rumba_engine_api::nearest(name, known.iter().copied()) {
+        None if !own.is_empty() => format!("the experiment has {}; `rumba engines` lists others", own.join(", ")),
+        _ => format!("{} (`rumba engines` lists them)", Registry::suggest(name, &known)),
+    };
+    SpecError::new(origin, format!("unknown engine `{name}`"), remedy)
 }
 
 /// Whether a wanted name is this engine's, or that of its entry.
@@ -223,7 +222,7 @@ fn engine(
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
     let registered = take::text("use", used)?;
-    let engine = registered_engine(registered, &used.origin, registry)?;
+    let engine = registry.engine(registered).ok_or_else(|| unknown_engine(registered, &[], &used.origin, registry))?;
     let own = match table.get("settings") {
         Some(node) => take::settings(node.table("settings")?)?.as_described(engine.info().settings),
         None => Settings::default(),

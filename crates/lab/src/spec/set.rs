@@ -3,7 +3,7 @@
 use rumba_engine_api::setting::{Kind, Value};
 use rumba_results::engine_name;
 
-use super::engines::{COMMON_KEYS, ENGINE_KEYS};
+use super::engines::{self, COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
 use super::fleet::FLEET_KEYS;
 use super::known;
@@ -90,7 +90,8 @@ fn registered_engine(name: &str, present: &[Node], origin: &Origin, registry: &R
         None => (name, None),
     };
     if registry.engine(engine).is_none() {
-        return Err(unknown_engine(name, present, origin, registry));
+        let own: Vec<&str> = present.iter().filter_map(entry_name).collect();
+        return Err(engines::unknown_engine(name, &own, origin, registry));
     }
     let mut table =
         Table::from([("name".to_owned(), text_at(name, origin)), ("use".to_owned(), text_at(engine, origin))]);
@@ -98,16 +99,6 @@ fn registered_engine(name: &str, present: &[Node], origin: &Origin, registry: &R
         table.insert("compression".to_owned(), text_at(compression, origin));
     }
     Ok(Node::at(Tree::Table(table), origin.clone()))
-}
-
-fn unknown_engine(name: &str, present: &[Node], origin: &Origin, registry: &Registry) -> SpecError {
-    let own: Vec<&str> = present.iter().filter_map(entry_name).collect();
-    let known = [own.as_slice(), &registry.engine_names()].concat();
-    let remedy = match rumba_engine_api::nearest(name, known.iter().copied()) {
-        None if !own.is_empty() => format!("the experiment has {}; `rumba engines` lists others", own.join(", ")),
-        _ => format!("{} (`rumba engines` lists them)", Registry::suggest(name, &known)),
-    };
-    SpecError::new(origin, format!("unknown engine `{name}`"), remedy)
 }
 
 fn entry_name(node: &Node) -> Option<&str> {
@@ -148,7 +139,7 @@ fn is_bare_list(value: &str) -> bool {
     value.contains(',') && !value.starts_with(['[', '"', '\'', '{'])
 }
 
-/// Whether a key is a text setting of a workload. Such a text may contain commas, as in `suite=read-write,point-query`.
+/// Whether a key is a text setting of a workload, which may contain commas: `suite=read-write,point-query`.
 fn takes_text(path: &[Step], registry: &Registry) -> bool {
     let [Step::Key(part), Step::Key(workload), Step::Key(key)] = path else { return false };
     let settings = registry.workload(workload).filter(|_| part == "workload").map(|workload| workload.settings());
