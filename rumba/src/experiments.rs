@@ -32,6 +32,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = experiments![
     "versions-rocksdb",
     "versions-rocksdb-linkbench",
     "tpcc-scale",
+    "tpcc-releases",
     "tpcc-settings",
     "tpcc-trees",
     "tpcc-ladder",
