@@ -190,8 +190,8 @@ impl LeastClients {
         if at_work >= self.clients {
             return None;
         }
-        let problem = format!("with {at_work} at work a part of the data would lie idle: {}", self.why);
-        Some((problem, format!("{}, or have {} or more at work", self.remedy, self.clients)))
+        let problem = format!("{at_work} at work would use only a part of the data: {}", self.why);
+        Some((problem, format!("{}, or use at least {} at a time", self.remedy, self.clients)))
     }
 }
 

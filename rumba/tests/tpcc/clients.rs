@@ -42,8 +42,8 @@ fn fewer_clients_than_data_sets_are_refused() {
         let refused = run(&requested, &[]);
         let said = text(&refused).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         assert_eq!(refused.status.code(), Some(2), "{requested:?}: {said}");
-        let idle = format!("clients: with {at_work} at work a part of the data would lie idle");
-        for reported in [&*idle, "turns at 10 data sets", "(data_sets, splits), or have 10 or more at work"] {
+        let idle = format!("clients: {at_work} at work would use only a part of the data");
+        for reported in [&*idle, "each of the 10 data sets", "(data_sets, splits), or use at least 10 at a time"] {
             assert!(said.contains(reported), "{requested:?}: {reported}: {said}");
         }
         assert!(!place.path("out").exists(), "{requested:?}");

@@ -177,7 +177,7 @@ impl Bound for TpcCBound {
         let sets = self.config.sets;
         (sets > 1).then(|| LeastClients {
             clients: sets,
-            why: format!("they take turns at {sets} data sets, each of which needs one"),
+            why: format!("each of the {sets} data sets needs a client"),
             remedy: "divide the warehouses among fewer sets (data_sets, splits)".to_owned(),
         })
     }
