@@ -379,6 +379,11 @@ pub const WARNINGS: &[WarningKind] = &[
     row("engine-left-out", Rank::Note, &[])
         .cause("An engine is not installed, so the run leaves out the engine and the claims about it.")
         .remedy("Install the engine as the message describes if you want to compare it."),
+    row("claims-left-out", Rank::Note, &[])
+        .cause(
+            "The command line changed the experiment, and some claims name engines, tests or clients that it removed.",
+        )
+        .remedy("Keep what a claim names if you need its verdict."),
     row("not-verified", Rank::Note, &[])
         .cause("The engine keeps no data, or a client host was lost with its list of writes, so nothing is verified.")
         .remedy("Use such an engine only to measure rumba's own cost, or run the trial again with all hosts."),

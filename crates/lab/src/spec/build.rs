@@ -9,6 +9,8 @@ use rumba_engine_api::setting::Settings;
 use rumba_engine_api::workload::{LeastClients, Test, engine_in_test};
 use rumba_results::engine_name;
 use rumba_results::pair::Pair;
+use rumba_results::warning::Warning;
+use rumba_statistics::claims::Missing;
 
 use super::claim::{claims, never_decided, scope};
 use super::engines::{EngineContext, Engines, engines};
@@ -23,7 +25,8 @@ use crate::registry::Registry;
 const TOP_KEYS: &[&str] =
     &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices", "fleet"];
 
-pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
+/// `wanted` are the engines that the command line chose, and `changed` is whether it changed a key.
+pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Registry) -> Result<Experiment, SpecError> {
     let table = root.table("experiment")?;
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
@@ -64,13 +67,18 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let absent = names_in_claims(left_out.iter().map(|(name, _)| name), &tests);
     let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
     let known = names_in_claims(engines.iter().map(|engine| &engine.name), &tests);
-    let kept = claims(table, &known, &run.clients, &excused)?;
-    let never_decided = never_decided(&kept, &scope(&known, &run.clients), run.repeats);
+    let scope = scope(&known, &run.clients);
+    let (kept, unjudged) = claims(table, &scope, &|missing| match missing {
+        Missing::Engine(engine) => changed || excused(engine),
+        Missing::Clients => changed,
+    })?;
+    let never_decided = never_decided(&kept, &scope, run.repeats);
     let is_wanted = |engine: &str| wanted.iter().any(|name| engine_name::is_called(engine, name));
     let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();
-    let left_out = left_out.into_iter().map(|(_, warning)| warning).collect();
+    let left_out = left_out.into_iter().map(|(_, warning)| warning);
+    let left_out = left_out.chain(claims_left_out(&unjudged).filter(|_| changed)).collect();
     Ok(Experiment {
         name,
         source,
@@ -91,6 +99,17 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         claims,
         as_run,
     })
+}
+
+/// The user may have changed the clients, tests or engines of a published experiment without thinking of its claims.
+fn claims_left_out(texts: &[String]) -> Option<Warning> {
+    let message = format!(
+        "{} of the experiment's claims are not judged, because --set or --engine removed what they compare: {}",
+        texts.len(),
+        texts.join(" ")
+    );
+    let remedy = "keep the engines, tests and numbers of clients that a claim names if you need its verdict";
+    (!texts.is_empty()).then(|| Warning::new("claims-left-out", message, remedy))
 }
 
 /// The settings of the test that ages the data shared by a suite's tests; or the invalid key, with problem and remedy.

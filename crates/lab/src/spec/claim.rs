@@ -5,7 +5,7 @@ use rumba_results::claim::Claim;
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree, list_at};
 use super::take;
-use rumba_statistics::claims::{Mistake, Scope, check, why_never_decided};
+use rumba_statistics::claims::{Missing, Mistake, Scope, check, why_never_decided};
 
 const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"];
 
@@ -30,34 +30,32 @@ pub fn without_claims(experiment: &str) -> String {
     super::build_text::write(&root)
 }
 
-/// Reads the claims and checks every name in them against the experiment. A
-/// claim about an engine that is `excused` cannot be judged and is left out.
+/// Reads the claims and checks every name in them against the experiment. A claim that needs a part which is missing and
+/// `excused` cannot be judged. The texts of these claims are the second result.
 ///
 /// # Errors
 /// The first mistake, at its place in the expression.
 pub fn claims<'a>(
     table: &'a Table,
-    engines: &[String],
-    clients: &[u32],
-    excused: &dyn Fn(&str) -> bool,
-) -> Result<Vec<(&'a Node, Claim)>, SpecError> {
+    scope: &Scope,
+    excused: &dyn Fn(&Missing) -> bool,
+) -> Result<(Vec<(&'a Node, Claim)>, Vec<String>), SpecError> {
     if let Some(node) = table.get("claim").filter(|node| !matches!(node.tree, Tree::List(_))) {
         return Err(SpecError::new(&node.origin, "claim is a single table", "write [[claim]] with two brackets"));
     }
-    let scope = scope(engines, clients);
-    let mut claims = Vec::new();
+    let (mut claims, mut left_out) = (Vec::new(), Vec::new());
     for node in list_at(table, "claim") {
         let (claim, expressions) = claim(node)?;
         let wrong = expressions.iter().find_map(|(node, text, wants_truth)| {
-            check(text, *wants_truth, &scope).err().map(|mistake| (*node, mistake))
+            check(text, *wants_truth, scope).err().map(|mistake| (*node, mistake))
         });
         match wrong {
-            Some((_, Mistake { unknown_engine: Some(engine), .. })) if excused(&engine) => {}
+            Some((_, Mistake { missing: Some(missing), .. })) if excused(&missing) => left_out.push(claim.text),
             Some((node, mistake)) => return Err(at(node, mistake)),
             None => claims.push((node, claim)),
         }
     }
-    Ok(claims)
+    Ok((claims, left_out))
 }
 
 /// The first claim that this number of repeats can never decide, at its place.

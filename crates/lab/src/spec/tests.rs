@@ -405,6 +405,22 @@ fn a_claim_about_an_engine_that_was_not_chosen_is_left_out() {
     assert!(experiment.claims.is_empty());
 }
 
+/// Guards against a published experiment that cannot be run with other numbers of clients, because its claims name its own.
+#[test]
+fn claims_whose_clients_or_engines_were_changed_are_left_out_with_a_warning() {
+    let text = GOOD.to_owned() + CLAIM;
+    for set in ["clients=4,16", "clients=4", "rocks.compression=none,zstd"] {
+        let experiment = with(&text, &[set]).unwrap();
+        assert!(experiment.claims.is_empty(), "{set}");
+        let [warning] = experiment.left_out.as_slice() else { panic!("{set}: {:?}", experiment.left_out) };
+        assert_eq!(warning.code, "claims-left-out");
+        assert!(warning.message.contains("smaller pages write less"), "{set}: {}", warning.message);
+    }
+    assert!(with(&text, &["loop=1m"]).unwrap().left_out.is_empty());
+    let unknown = text.replace("4k\", 8", "4k\", 9");
+    assert!(read(&unknown).unwrap_err().problem.contains("no trial has 9 clients"));
+}
+
 const OPTIONAL: &str = "[[engine]]\nname = \"newer\"\nuse = \"absent\"\noptional = true\n";
 
 #[test]

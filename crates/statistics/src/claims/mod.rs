@@ -22,7 +22,7 @@ use rumba_results::starts::Scope as LoadScope;
 
 pub(crate) use language::Relation;
 pub use language::{Number, number};
-pub use names::{MetricRef, Mistake, Scope};
+pub use names::{MetricRef, Missing, Mistake, Scope};
 
 use crate::validity::{Withheld, withheld};
 use always::always;

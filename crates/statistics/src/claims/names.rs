@@ -19,14 +19,22 @@ pub struct Mistake {
     pub remedy: String,
     /// The position in the expression, in bytes.
     pub offset: usize,
-    /// The unknown engine, if that is the mistake.
-    pub unknown_engine: Option<String>,
+    /// The missing part of the experiment, if that is the mistake.
+    pub missing: Option<Missing>,
+}
+
+/// A part that an expression needs and the experiment does not have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Missing {
+    Engine(String),
+    /// The number of clients, or the one number that an expression without it implies.
+    Clients,
 }
 
 impl Mistake {
     /// A mistake at a position.
     pub fn new(offset: usize, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { problem: problem.into(), remedy: remedy.into(), offset, unknown_engine: None }
+        Self { problem: problem.into(), remedy: remedy.into(), offset, missing: None }
     }
 }
 
@@ -78,7 +86,7 @@ impl Scope {
             |near| format!("did you mean `{near}`?"),
         );
         let mistake = Mistake::new(at, format!("the experiment has no engine `{name}`"), remedy);
-        Err(Mistake { unknown_engine: Some(name.to_owned()), ..mistake })
+        Err(Mistake { missing: Some(Missing::Engine(name.to_owned())), ..mistake })
     }
 
     fn clients(&self, requested: Option<(usize, f64)>, at: usize) -> Result<u32, Mistake> {
@@ -86,20 +94,26 @@ impl Scope {
         if self.is_open {
             return Ok(requested.map_or(0, |(_, clients)| clients as u32));
         }
-        match (requested, self.clients.first()) {
+        let mistake = match (requested, self.clients.first()) {
             (Some((at, requested)), _) => {
                 let known = self.clients.iter().find(|clients| f64::from(**clients) == requested);
-                known.copied().ok_or_else(|| {
-                    Mistake::new(at, format!("no trial has {requested} clients"), format!("it has: {}", counts()))
-                })
+                match known {
+                    Some(clients) => return Ok(*clients),
+                    None => Mistake::new(
+                        at,
+                        format!("no trial has {requested} clients"),
+                        format!("the numbers of clients are: {}", counts()),
+                    ),
+                }
             }
-            (None, Some(&only)) if self.clients.len() == 1 => Ok(only),
-            (None, _) => Err(Mistake::new(
+            (None, Some(&only)) if self.clients.len() == 1 => return Ok(only),
+            (None, _) => Mistake::new(
                 at,
                 "it does not say for how many clients",
                 format!("add one of {} after the engine's name", counts()),
-            )),
-        }
+            ),
+        };
+        Err(Mistake { missing: Some(Missing::Clients), ..mistake })
     }
 }
 

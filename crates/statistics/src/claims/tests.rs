@@ -276,10 +276,11 @@ fn wrong_claims_are_refused_before_the_run() {
     let engine = problem("wkb_per_op(\"innodb.16k\") >= 5 * wkb_per_op(\"myrocks.zsdt\")");
     assert_eq!(engine.problem, "the experiment has no engine `myrocks.zsdt`");
     assert_eq!((engine.remedy.as_str(), engine.offset), ("did you mean `myrocks.zstd`?", 43));
-    assert_eq!(engine.unknown_engine.as_deref(), Some("myrocks.zsdt"));
+    assert_eq!(engine.missing, Some(Missing::Engine("myrocks.zsdt".to_owned())));
     let metric = problem("1 > 0 || wkb_per_opp(\"innodb.16k\") > 1");
     assert_eq!((metric.remedy.as_str(), metric.offset), ("did you mean `wkb_per_op`?", 9));
-    assert!(problem("wkb_per_op(\"innodb.16k\", 4) > 1").problem.contains("4 clients"));
+    let clients = problem("wkb_per_op(\"innodb.16k\", 4) > 1");
+    assert!(clients.problem.contains("4 clients") && clients.missing == Some(Missing::Clients));
     assert!(problem("p99_ms(\"innodb.16k\") > 1").remedy.contains("(\"innodb.16k\", \"OPERATION\")"));
     assert!(problem("wkb_per_op() > 1").problem.contains("wrong arguments for"));
     assert!(problem("wkb_per_op(\"innodb.16k\")").problem.contains("not an inequality"));
