@@ -12,7 +12,7 @@ use rumba_results::pair::Pair;
 use rumba_results::warning::Warning;
 use rumba_statistics::claims::Missing;
 
-use super::claim::{claims, never_decided, scope};
+use super::claim::{Claims, claims, never_decided, scope};
 use super::engines::{EngineContext, Engines, engines};
 use super::error::{Origin, SpecError};
 use super::known::Known;
@@ -68,7 +68,7 @@ pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Regi
     let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
     let known = names_in_claims(engines.iter().map(|engine| &engine.name), &tests);
     let scope = scope(&known, &run.clients);
-    let (kept, unjudged) = claims(table, &scope, &|missing| match missing {
+    let Claims { kept, left_out: unjudged } = claims(table, &scope, &|missing| match missing {
         Missing::Engine(engine) => changed || excused(engine),
         Missing::Clients => changed,
     })?;

@@ -30,8 +30,16 @@ pub fn without_claims(experiment: &str) -> String {
     super::build_text::write(&root)
 }
 
+/// The claims of an experiment.
+#[derive(Default)]
+pub struct Claims<'a> {
+    pub kept: Vec<(&'a Node, Claim)>,
+    /// The texts of claims that cannot be judged.
+    pub left_out: Vec<String>,
+}
+
 /// Reads the claims and checks every name in them against the experiment. A claim that needs a part which is missing and
-/// `excused` cannot be judged. The texts of these claims are the second result.
+/// `excused` cannot be judged.
 ///
 /// # Errors
 /// The first mistake, at its place in the expression.
@@ -39,23 +47,23 @@ pub fn claims<'a>(
     table: &'a Table,
     scope: &Scope,
     excused: &dyn Fn(&Missing) -> bool,
-) -> Result<(Vec<(&'a Node, Claim)>, Vec<String>), SpecError> {
+) -> Result<Claims<'a>, SpecError> {
     if let Some(node) = table.get("claim").filter(|node| !matches!(node.tree, Tree::List(_))) {
         return Err(SpecError::new(&node.origin, "claim is a single table", "write [[claim]] with two brackets"));
     }
-    let (mut claims, mut left_out) = (Vec::new(), Vec::new());
+    let mut claims = Claims::default();
     for node in list_at(table, "claim") {
         let (claim, expressions) = claim(node)?;
         let wrong = expressions.iter().find_map(|(node, text, wants_truth)| {
             check(text, *wants_truth, scope).err().map(|mistake| (*node, mistake))
         });
         match wrong {
-            Some((_, Mistake { missing: Some(missing), .. })) if excused(&missing) => left_out.push(claim.text),
+            Some((_, Mistake { missing: Some(missing), .. })) if excused(&missing) => claims.left_out.push(claim.text),
             Some((node, mistake)) => return Err(at(node, mistake)),
-            None => claims.push((node, claim)),
+            None => claims.kept.push((node, claim)),
         }
     }
-    Ok((claims, left_out))
+    Ok(claims)
 }
 
 /// The first claim that this number of repeats can never decide, at its place.
