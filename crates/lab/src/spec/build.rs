@@ -25,8 +25,7 @@ use crate::registry::Registry;
 const TOP_KEYS: &[&str] =
     &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim", "prices", "fleet"];
 
-/// `wanted` are the engines that the command line chose, and `changed` is whether it changed a key.
-pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Registry) -> Result<Experiment, SpecError> {
+pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
     let table = root.table("experiment")?;
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
@@ -68,9 +67,13 @@ pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Regi
     let excused = |engine: &str| !wanted.is_empty() || absent.iter().any(|name| engine_name::is_called(name, engine));
     let known = names_in_claims(engines.iter().map(|engine| &engine.name), &tests);
     let scope = scope(&known, &run.clients);
+    // Options may have renamed engines and tests, or replaced the numbers of clients. A misspelled name stays a mistake.
+    let changed = |node: Option<&Node>| node.is_some_and(Node::is_from_option);
+    let has_other_engines = ["workload", "common", "engine"].iter().any(|key| changed(table.get(*key)));
+    let has_other_clients = changed(table.get("run").and_then(|run| run.get("clients")));
     let Claims { kept, left_out: unjudged } = claims(table, &scope, &|missing| match missing {
-        Missing::Engine(engine) => changed || excused(engine),
-        Missing::Clients => changed,
+        Missing::Engine(engine) => has_other_engines || excused(engine),
+        Missing::Clients => has_other_clients,
     })?;
     let never_decided = never_decided(&kept, &scope, run.repeats);
     let is_wanted = |engine: &str| wanted.iter().any(|name| engine_name::is_called(engine, name));
@@ -78,7 +81,8 @@ pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Regi
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();
     let left_out = left_out.into_iter().map(|(_, warning)| warning);
-    let left_out = left_out.chain(claims_left_out(&unjudged).filter(|_| changed)).collect();
+    let left_out =
+        left_out.chain(claims_left_out(&unjudged).filter(|_| has_other_engines || has_other_clients)).collect();
     Ok(Experiment {
         name,
         source,
@@ -104,7 +108,7 @@ pub fn experiment(root: &Node, wanted: &[String], changed: bool, registry: &Regi
 /// The user may have changed the clients, tests or engines of a published experiment without thinking of its claims.
 fn claims_left_out(texts: &[String]) -> Option<Warning> {
     let message = format!(
-        "{} of the experiment's claims are not judged, because --set or --engine removed what they compare: {}",
+        "{} of the experiment's claims are not judged, because --set or --engine changed what they compare: {}",
         texts.len(),
         texts.join(" ")
     );

@@ -230,7 +230,7 @@ fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<
     set::choose_engines(&mut root, &wanted, &overrides.set, registry)?;
     set::apply(&mut root, &overrides.set, registry)?;
     ab::apply(&mut root, overrides)?;
-    build::experiment(&root, &wanted, !overrides.set.is_empty(), registry)
+    build::experiment(&root, &wanted, registry)
 }
 
 #[cfg(test)]

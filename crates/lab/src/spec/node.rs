@@ -62,6 +62,16 @@ impl Node {
         }
     }
 
+    /// Whether an option of the command line gave this value or a part of it.
+    pub fn is_from_option(&self) -> bool {
+        matches!(self.origin, Origin::Option(_))
+            || match &self.tree {
+                Tree::Scalar(_) => false,
+                Tree::List(nodes) => nodes.iter().any(Node::is_from_option),
+                Tree::Table(table) => table.values().any(Node::is_from_option),
+            }
+    }
+
     /// The table, or an error that names the actual type.
     pub fn table(&self, what: &str) -> Result<&Table, SpecError> {
         match &self.tree {
